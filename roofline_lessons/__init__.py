@@ -1,0 +1,49 @@
+"""Roofline lessons: why a neural network is slow on a small device, and what fusing its operators does about it.
+
+    >>> import roofline_lessons as rl
+    >>> graph = rl.networks.mobilenet_v2()
+    >>> est = rl.estimate(rl.unfused(graph), rl.device("raspberry-pi-5"), precision="fp32")
+    >>> est.bound
+    'memory'
+
+The model needs NumPy alone. Pictures and widgets load matplotlib, ipywidgets and bqplot when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from . import networks
+from .builder import GraphBuilder
+from .cost import Estimate, KernelEstimate, attainable, estimate
+from .device import Device, Fact, MemoryLevel, device, devices
+from .errors import FusionError, GraphError, UnknownNameError
+from .fusion import Kernel, Plan, unfused
+from .graph import Graph, Operator, Tensor
+from .precision import Precision, precision
+from .text import number, si
+
+#: Names that need a widget or plotting library, and the module each comes from: loaded on first use, so that
+#: importing the model stays quick.
+_LAZY = {
+    "RooflineExplorer": "widgets",
+    "SelfCheck": "widgets",
+    "plots": "plots",
+    "export_html": "widgets.export",
+}
+
+__all__ = [
+    "Device", "Estimate", "Fact", "FusionError", "Graph", "GraphBuilder", "GraphError", "Kernel", "KernelEstimate",
+    "MemoryLevel", "Operator", "Plan", "Precision", "Tensor", "UnknownNameError", "attainable", "device", "devices",
+    "estimate", "networks", "number", "precision", "si", "unfused", *_LAZY,
+]  # fmt: skip
+
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f".{_LAZY[name]}", __name__)
+    return module if name == _LAZY[name] else getattr(module, name)

@@ -1,0 +1,304 @@
+"""The roofline scene: the kernels of a network under the roofs of a device.
+
+A scene has two halves. `tables` need the model: the work and bytes of every kernel, the device's numbers, the limits
+of the axes. They change with the network, the batch, the device and the precision. `marks` need only the tables and
+the two sliders: roofs, points, readouts, sentences. Here they come from the model itself (`estimate`); in the browser
+`driver.js` works out the same from the tables, and golden vectors hold the two equal, numbers and text.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import networks
+from ..cost import Estimate, estimate
+from ..device import Device, device, devices
+from ..errors import MemoryLevelWarning, positive, unknown_name, whole
+from ..fusion.plan import Plan, unfused
+from ..graph import Graph
+from ..operators import family
+from ..precision import NAMED, precision
+from ..text import number
+from .roofline_marks import Marks, Points, point_marks, roof_marks, text_marks
+
+#: Networks of the menu: what a person reads, and the builder (of a batch size).
+NETWORKS: Mapping[str, Callable[[int], Graph]] = {
+    "MobileNetV2": networks.mobilenet_v2,
+    "MobileNetV1": networks.mobilenet_v1,
+}
+
+BATCHES = (1, 2, 4, 8, 16, 32, 64)
+
+#: Slider grids: factors of 2^(1/8) from 1/8 to 8 (bandwidth), of 2^(1/8) from 1/4 to 4 (peak). Sent to the browser as
+#: numbers, because powers differ in the last bit between languages.
+BANDWIDTH_FACTORS = tuple(2 ** (i / 8) for i in range(-24, 25))
+PEAK_FACTORS = tuple(2 ** (i / 8) for i in range(-16, 17))
+
+
+class RooflineScene:
+    """What the roofline explorer shows.
+
+    Parameters
+    ----------
+    network : str or Graph
+        A name of `NETWORKS`, or a graph (whose batch is then fixed).
+    device : str or Device
+        A catalogue id or a device.
+    precision : str
+        Name of a precision that the device can run; by default fp32 or else its first one.
+    batch : int
+        Images or sequences in one run.
+
+    Attributes
+    ----------
+    bandwidth_factor, peak_factor : float
+        The sliders. Setting one snaps to the nearest step of its grid.
+    bandwidth_step, peak_step : int
+        The same as steps of `BANDWIDTH_FACTORS` and `PEAK_FACTORS`.
+
+    Raises
+    ------
+    ValueError
+        A name that does not exist, a precision that the device has no peak for, a factor outside its grid.
+
+    Examples
+    --------
+    >>> scene = RooflineScene("MobileNetV2", device="raspberry-pi-5")
+    >>> slow = scene.estimate.seconds
+    >>> scene.bandwidth_factor = 2
+    >>> scene.estimate.seconds < slow
+    True
+    """
+
+    def __init__(
+        self,
+        network: str | Graph = "MobileNetV2",
+        device: str | Device = "raspberry-pi-5",
+        precision: str | None = None,
+        batch: int = 1,
+    ) -> None:
+        self._start = (network, device, precision, batch)
+        self.reset()
+
+    def reset(self) -> None:
+        """Back to how it was made."""
+        network, dev, name, batch = self._start
+        self._network, self._batch = network, whole("batch", batch)
+        self._device = as_device(dev)
+        self._precision = self._closest_precision(name)
+        if name is not None and name != self._precision:
+            self._device.peak_for(name)  # says what the device has
+        self.bandwidth_step = BANDWIDTH_FACTORS.index(1.0)
+        self.peak_step = PEAK_FACTORS.index(1.0)
+        self._plan()  # a wrong network name shows here
+
+    # -- controls ----------------------------------------------------------------------------------------------------
+
+    @property
+    def network(self) -> str | Graph:
+        return self._network
+
+    @network.setter
+    def network(self, value: str | Graph) -> None:
+        before, self._network = self._network, value
+        try:
+            self._plan()
+        except ValueError:
+            self._network = before
+            raise
+
+    @property
+    def batch(self) -> int:
+        return self._batch
+
+    @batch.setter
+    def batch(self, value: int) -> None:
+        self._batch = whole("batch", value)
+
+    @property
+    def device(self) -> Device:
+        return self._device
+
+    @device.setter
+    def device(self, value: str | Device) -> None:
+        self._device = as_device(value)
+        self._precision = self._closest_precision(self._precision)
+
+    @property
+    def precision(self) -> str:
+        return self._precision
+
+    @precision.setter
+    def precision(self, value: str) -> None:
+        self._device.peak_for(value)
+        self._precision = value
+
+    @property
+    def bandwidth_factor(self) -> float:
+        return BANDWIDTH_FACTORS[self.bandwidth_step]
+
+    @bandwidth_factor.setter
+    def bandwidth_factor(self, value: float) -> None:
+        self.bandwidth_step = nearest_step("bandwidth_factor", value, BANDWIDTH_FACTORS)
+
+    @property
+    def peak_factor(self) -> float:
+        return PEAK_FACTORS[self.peak_step]
+
+    @peak_factor.setter
+    def peak_factor(self, value: float) -> None:
+        self.peak_step = nearest_step("peak_factor", value, PEAK_FACTORS)
+
+    def _closest_precision(self, name: str | None) -> str:
+        """The wanted precision where the device can run it, else fp32, else the first it can."""
+        can = self._device.precisions()
+        return next(p for p in (name, "fp32", *can) if p in can)
+
+    # -- model -------------------------------------------------------------------------------------------------------
+
+    def _plan(self) -> Plan:
+        if isinstance(self._network, Graph):
+            return _plan_of_graph(self._network)
+        return _plan_of_name(self._network, self._batch)
+
+    @property
+    def title(self) -> str:
+        """Network and batch as a person reads them."""
+        return self._network.name if isinstance(self._network, Graph) else f"{self._network}, batch {self._batch}"
+
+    @property
+    def tuned_device(self) -> Device:
+        """The device with the sliders' factors in its bandwidth and in its peaks."""
+        d = self._device
+        p = precision(self._precision).arithmetic
+        with warnings.catch_warnings():
+            # the slider may well make DRAM faster than a cache: then the cache is the limit, and that is shown
+            warnings.simplefilter("ignore", MemoryLevelWarning)
+            return d.with_(
+                bandwidth=d.bandwidth * self.bandwidth_factor,
+                peak={p: d.peak[p] * self.peak_factor},
+                vector_peak=None if d.vector_peak is None else d.vector_peak * self.peak_factor,
+            )
+
+    @property
+    def estimate(self) -> Estimate:
+        """The estimate of what is shown now."""
+        return estimate(self._plan(), self.tuned_device, self._precision)
+
+    # -- tables: what the browser needs of the model -----------------------------------------------------------------
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """Everything that does not depend on the two sliders, as plain numbers and strings (JSON)."""
+        plan, d, p = self._plan(), self._device, precision(self._precision)
+        nominal = estimate(plan, d, p)
+        x_limits, y_limits = self._limits(nominal)
+        return {
+            # strings go into HTML and nowhere else
+            "network": html.escape(self.title),
+            "device": html.escape(d.name),
+            "memory": html.escape(d.memory),
+            "precision": p.name,
+            "names": [html.escape(k.name) for k in plan.kernels],
+            "families": kernel_families(plan),
+            "mac_flops": (2 * plan.macs).tolist(),
+            "other_flops": plan.other_flops.tolist(),
+            "dram_bytes": nominal.kernel_dram_bytes.tolist(),
+            "on_chip_bytes": nominal.kernel_on_chip_bytes.tolist(),
+            "peak": d.peak_for(p),
+            "vector_peak": d.vector_peak,
+            "bandwidth": d.bandwidth,
+            "levels": [[name, b] for name, b in d.roofs().items() if name != "DRAM"],
+            "launch_seconds": d.launch_seconds,
+            "joules_per_flop": d.joules_per_flop.get(p.arithmetic),
+            "joules_per_dram_byte": d.joules_per_dram_byte,
+            "joules_per_on_chip_byte": d.joules_per_on_chip_byte,
+            "static_watts": d.static_watts,
+            "bandwidth_factors": list(BANDWIDTH_FACTORS),
+            "peak_factors": list(PEAK_FACTORS),
+            "x_limits": x_limits,
+            "y_limits": y_limits,
+            "lift": (y_limits[1] / y_limits[0]) ** 0.04,  # the factor in y by which a label clears its line
+        }
+
+    def _limits(self, nominal: Estimate) -> tuple[list[float], list[float]]:
+        """Axes that hold every point and the ridge wherever the sliders stand, so that only lines and points move."""
+        flops, moved = nominal.kernel_flops, nominal.kernel_dram_bytes
+        drawn = (flops > 0) & (moved > 0)
+        intensity = flops[drawn] / moved[drawn] if drawn.any() else np.array([1.0])
+        d, p = self._device, self._precision
+        x = [float(intensity.min()) / 2, max(float(intensity.max()), d.ridge(p) * BANDWIDTH_FACTORS[-1]) * 2]
+        slowest = (d.launch_seconds or 0.0) + np.maximum(
+            nominal.kernel_arithmetic_seconds / PEAK_FACTORS[0], nominal.kernel_memory_seconds * 8
+        )[drawn]
+        lowest = (flops[drawn] / slowest).min() if drawn.any() else d.peak_for(p) / 1e3
+        return x, [float(lowest) / 2, d.peak_for(p) * PEAK_FACTORS[-1] * 2]
+
+    @property
+    def controls(self) -> dict[str, float]:
+        """The sliders as the browser knows them: steps of their grids."""
+        return {"bandwidth": self.bandwidth_step, "peak": self.peak_step}
+
+    # -- marks: what is drawn and said -------------------------------------------------------------------------------
+
+    @property
+    def marks(self) -> Marks:
+        """Every mark and text of the explorer: name -> its traits. `driver.js` gives the same from the tables."""
+        t, est = self.tables, self.estimate
+        return roof_marks(t, est) | point_marks(t, est) | text_marks(t, est)
+
+    @property
+    def points(self) -> Points:
+        """The kernels that can be drawn: intensity, FLOP/s, and their indices in the plan."""
+        return Points(self.estimate)
+
+    @property
+    def sentence(self) -> str:
+        """What is seen, in one or two sentences."""
+        return html.unescape(text_marks(self.tables, self.estimate)["sentence"]["value"])
+
+
+def as_device(value: str | Device) -> Device:
+    """A device, or the one with this catalogue id."""
+    return value if isinstance(value, Device) else device(value)
+
+
+def device_menu() -> list[tuple[str, str]]:
+    """(name, id) of every catalogue device."""
+    return [(device(i).name, i) for i in devices()]
+
+
+def precision_menu(dev: Device) -> list[str]:
+    """Names of the precisions the device can run."""
+    return [name for name in NAMED if name in dev.precisions()]
+
+
+def nearest_step(name: str, value: float, grid: Sequence[float]) -> int:
+    """The step of a log grid nearest to a factor; a factor far outside is an error that names the ends."""
+    value = positive(name, value)
+    if not grid[0] / 1.05 <= value <= grid[-1] * 1.05:
+        raise ValueError(f"{name} must be between {number(grid[0])} and {number(grid[-1])}, not {value!r}.")
+    return int(np.argmin(np.abs(np.log(np.array(grid) / value))))
+
+
+def kernel_families(plan: Plan) -> list[str]:
+    """The family of each kernel: that of its operator with the most multiply-accumulates."""
+    return [family(max(k.operators, key=lambda op: op.macs)) for k in plan.kernels]
+
+
+@functools.lru_cache(maxsize=64)
+def _plan_of_name(name: str, batch: int) -> Plan:
+    if name not in NETWORKS:
+        raise unknown_name("network", name, NETWORKS)
+    return unfused(NETWORKS[name](batch))
+
+
+@functools.lru_cache(maxsize=16)
+def _plan_of_graph(graph: Graph) -> Plan:
+    return unfused(graph)

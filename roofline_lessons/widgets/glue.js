@@ -1,0 +1,88 @@
+// Joins the pure arithmetic of driver.js to the widgets: listens to the controls, sets the marks, one frame per move.
+//
+// It runs where the page is, so a slider never waits for the kernel, and goes on when the kernel is busy, gone, or was
+// never there (an exported page). It is the only writer of the marks' traits once they exist: a late push from Python
+// would overwrite a newer picture. Python sends new tables and sets the controls, nothing else.
+
+const SCENES = {roofline};
+
+/** {name: "IPY_MODEL_<id>"} -> {name: widget model}. */
+async function resolve(model, trait) {
+  const models = {};
+  for (const [name, reference] of Object.entries(model.get(trait))) {
+    const id = String(reference).replace(/^IPY_MODEL_/, "");
+    models[name] = await model.widget_manager.get_model(id);
+  }
+  return models;
+}
+
+/** Lists of numbers become what bqplot holds. A new array each time: it redraws for a new one only. */
+function held(value) {
+  return Array.isArray(value) && typeof value[0] === "number" ? Float64Array.from(value) : value;
+}
+
+function same(a, b) {
+  if (!Array.isArray(a) || !Array.isArray(b)) return a === b;
+  return a.length === b.length && a.every((value, i) => value === b[i]);
+}
+
+function drive(model, controls, marks) {
+  let shown = {};
+  let frame = null;
+
+  function draw() {
+    frame = null;
+    const steps = Object.fromEntries(Object.entries(controls).map(([name, c]) => [name, c.get("value")]));
+    const view = SCENES[model.get("scene")](model.get("tables"), steps);
+    for (const [name, traits] of Object.entries(view)) {
+      const before = shown[name] ?? {};
+      const changed = Object.entries(traits).filter(([trait, value]) => !same(value, before[trait]));
+      if (changed.length === 0 || !(name in marks)) continue;
+      // set_state, not set: the kernel is not told, so nothing comes back later
+      marks[name].set_state(Object.fromEntries(changed.map(([trait, value]) => [trait, held(value)])));
+    }
+    shown = view;
+  }
+
+  function request() {
+    frame ??= requestAnimationFrame(draw);
+  }
+
+  const listened = Object.values(controls).map((control) => [control, "change:value"]);
+  listened.push([model, "change:tables"]);
+  for (const [source, event] of listened) source.on(event, request);
+  draw();
+
+  return () => {
+    if (frame !== null) cancelAnimationFrame(frame);
+    for (const [source, event] of listened) source.off(event, request);
+  };
+}
+
+export default {
+  async initialize({model}) {
+    const controls = await resolve(model, "controls");
+    const marks = await resolve(model, "marks");
+    return drive(model, controls, marks);
+  },
+
+  // The view is empty. It gives the sliders what they lack for a screen reader: a name, and the value with its unit.
+  async render({model, el}) {
+    el.style.display = "none";
+    const labels = model.get("labels");
+    const texts = await resolve(model, "marks");
+    const name = () => {
+      for (const [control, label] of Object.entries(labels)) {
+        const handle = el.closest(".rl-explorer")?.querySelector(`.rl-control-${control} .noUi-handle`);
+        handle?.setAttribute("aria-label", label);
+        handle?.setAttribute("aria-valuetext", texts[`${control}_text`].get("value"));
+      }
+    };
+    for (const control of Object.keys(labels)) texts[`${control}_text`].on("change:value", name);
+    const late = [0, 300, 1500].map((delay) => setTimeout(name, delay)); // the sliders come onto the page after this
+    return () => {
+      late.forEach(clearTimeout);
+      for (const control of Object.keys(labels)) texts[`${control}_text`].off("change:value", name);
+    };
+  },
+};

@@ -1,0 +1,277 @@
+"""`RooflineExplorer`: sliders for bandwidth and peak under which the kernels of a network move along the roofs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bqplot
+import ipywidgets as W
+
+from ..device import Device, device, devices
+from ..graph import Graph
+from ..scenes.roofline import (
+    BANDWIDTH_FACTORS,
+    BATCHES,
+    NETWORKS,
+    PEAK_FACTORS,
+    RooflineScene,
+    device_menu,
+)
+from ..scenes.roofline_marks import BOUND_COLORS, FAMILY_MARKERS, ON_CHIP_ROOFS
+from .driver import Driver
+from .look import FAINT, INK, STYLE, decades, log_axis, log_scale, marker_svg, text_widget
+
+_READOUTS = {
+    "time": "Time of one run",
+    "bytes": "DRAM bytes",
+    "work": "Work",
+    "intensity": "Arithmetic intensity",
+    "energy": "Energy",
+    "bar": "What the time is spent on",
+}
+
+
+class RooflineExplorer(W.VBox):
+    """The roofline of a network on a device, with sliders.
+
+    Parameters
+    ----------
+    network : str or Graph
+        A name of the network menu, or a graph of your own (which then is the only choice).
+    device : str or Device
+        A catalogue id, or a device of your own (added to the menu).
+    precision : str
+    batch : int
+
+    Attributes
+    ----------
+    scene : RooflineScene
+        What is shown, without a widget; always in step with the controls.
+    controls : dict of str to Widget
+        network, device, precision, batch, bandwidth, peak.
+
+    Notes
+    -----
+    The sliders never wait for the kernel: `driver.js` moves the marks in the browser. Only a menu asks the kernel.
+
+    Examples
+    --------
+    >>> RooflineExplorer("MobileNetV2", device="jetson-orin-nano").scene.precision
+    'fp32'
+    """
+
+    def __init__(
+        self,
+        network: str | Graph = "MobileNetV2",
+        device: str | Device = "raspberry-pi-5",
+        precision: str | None = None,
+        batch: int = 1,
+    ) -> None:
+        self.scene = RooflineScene(network, device, precision, batch)
+        self._following = False
+        self.controls = self._make_controls()
+        tables, marks = self.scene.tables, self.scene.marks
+        self.scales = {"x": log_scale(tables["x_limits"]), "y": log_scale(tables["y_limits"])}
+        self.axes = [
+            log_axis(self.scales["x"], "arithmetic intensity, FLOP per DRAM byte"),
+            log_axis(self.scales["y"], "FLOP/s", vertical=True),
+        ]
+        self.marks = _figure_marks(marks, self.scales)
+        self.texts = {name: text_widget(traits["value"]) for name, traits in marks.items() if "value" in traits}
+        self.driver = Driver(
+            "roofline",
+            tables,
+            controls={name: self.controls[name] for name in ("bandwidth", "peak")},
+            marks=self.marks | self.texts,
+            labels={"bandwidth": "memory bandwidth", "peak": "peak arithmetic rate"},
+        )
+        super().__init__(self._layout())
+        self.add_class("rl-explorer")
+        self._listen()
+
+    def reset(self, *_: Any) -> None:
+        """Everything back to how the explorer was made."""
+        self.scene.reset()
+        self._follow()
+
+    def close(self) -> None:
+        """Take the explorer off the page, its driver with it (which would listen on otherwise)."""
+        self.driver.close()
+        super().close()
+
+    # -- making ------------------------------------------------------------------------------------------------------
+
+    def _make_controls(self) -> dict[str, Any]:
+        scene = self.scene
+        network, dev = scene.network, scene.device
+        own = isinstance(network, Graph)
+        networks: list[Any] = [(network.name, network)] if isinstance(network, Graph) else list(NETWORKS)
+        menu: list[tuple[str, Any]] = [*device_menu()]
+        choice: Any = dev.id
+        if dev.id not in devices() or dev != device(dev.id):
+            menu, choice = [(f"{dev.name} (yours)", dev), *menu], dev
+        controls = {
+            "network": W.Dropdown(options=networks, value=network, disabled=own),
+            "device": W.Dropdown(options=menu, value=choice),
+            "precision": W.Dropdown(options=dev.precisions(), value=scene.precision),
+            "batch": W.Dropdown(options=[1] if own else sorted({*BATCHES, scene.batch}), value=scene.batch),
+            "bandwidth": _slider(scene.bandwidth_step, BANDWIDTH_FACTORS),
+            "peak": _slider(scene.peak_step, PEAK_FACTORS),
+        }
+        controls["batch"].disabled = own
+        for name, width in (("network", "150px"), ("device", "300px"), ("precision", "90px"), ("batch", "70px")):
+            controls[name].layout.width = width
+        for name in ("bandwidth", "peak"):
+            controls[name].add_class(f"rl-control-{name}")
+        return controls
+
+    def _layout(self) -> list[W.Widget]:
+        c, t = self.controls, self.texts
+        self.reset_button = W.Button(
+            icon="undo", description="reset", tooltip="back to the start", layout=W.Layout(width="90px")
+        )
+        menus = [
+            W.HBox([W.Label(name), c[name]], layout=W.Layout(margin="0 18px 0 0"))
+            for name in ("network", "device", "precision", "batch")
+        ]
+        sliders = [
+            W.VBox(
+                [
+                    W.HBox([W.Label(label), t[f"{name}_text"]], layout=W.Layout(justify_content="space-between")),
+                    c[name],
+                ],
+                layout=W.Layout(width="330px", margin="0 36px 0 0"),
+            )
+            for name, label in (("bandwidth", "bandwidth"), ("peak", "peak"))
+        ]
+        for name in ("bandwidth_text", "peak_text", *_READOUTS):
+            t[name].add_class("rl-value" if name != "bar" else "rl-wrap")
+        for name in ("formula", "off_plot"):
+            t[name].add_class("rl-wrap")
+        self.figure = bqplot.Figure(
+            marks=list(self.marks.values()),
+            axes=self.axes,
+            fig_margin={"top": 16, "bottom": 56, "left": 84, "right": 24},
+            layout=W.Layout(width="100%", height="470px", min_width="480px"),
+            animation_duration=0,
+            display_toolbar=False,  # its panning would leave the axes where no control can bring them back
+            padding_x=0,
+            padding_y=0,
+        )
+        t["sentence"].add_class("rl-sentence")
+        readouts = [w for name, label in _READOUTS.items() for w in (_heading(label), t[name])]
+        side = W.VBox(readouts, layout=W.Layout(width="350px", flex="0 0 350px", padding="0 0 0 12px"))
+        more = W.Accordion([t["table"]], titles=["The slowest kernels as a table"])
+        return [
+            W.HTML(STYLE),
+            W.HBox(menus, layout=W.Layout(flex_flow="row wrap")),
+            W.HBox([*sliders, self.reset_button], layout=W.Layout(flex_flow="row wrap", align_items="flex-end")),
+            W.HBox([W.Box([self.figure], layout=W.Layout(flex="1 1 480px", min_width="480px")), side]),
+            _legend(),
+            t["sentence"],
+            t["formula"],
+            t["off_plot"],
+            more,
+            self.driver,
+        ]
+
+    def _listen(self) -> None:
+        for name in ("network", "device", "precision", "batch"):
+            self.controls[name].observe(self._choose, "value")
+        for name in ("bandwidth", "peak"):
+            self.controls[name].observe(self._slide, "value")
+        self.reset_button.on_click(self.reset)
+
+    # -- following ---------------------------------------------------------------------------------------------------
+
+    def _slide(self, change: Any) -> None:
+        """A slider moved: the browser has drawn it already, only the scene has to know."""
+        self.scene.bandwidth_step = self.controls["bandwidth"].value
+        self.scene.peak_step = self.controls["peak"].value
+
+    def _choose(self, change: Any) -> None:
+        """A menu chose: the model makes other tables."""
+        if self._following:
+            return
+        name = next(n for n, control in self.controls.items() if control is change["owner"])
+        setattr(self.scene, name, change["new"])
+        self._follow()
+
+    def _follow(self) -> None:
+        """Bring menus, sliders, axes and tables to what the scene says. The driver does the rest."""
+        scene, c = self.scene, self.controls
+        self._following = True  # the menus' own observers must not answer
+        try:
+            c["network"].value = scene.network
+            c["batch"].value = scene.batch
+            c["device"].value = next(v for _, v in c["device"].options if v in (scene.device.id, scene.device))
+            if tuple(c["precision"].options) != tuple(scene.device.precisions()):
+                c["precision"].options = scene.device.precisions()
+            c["precision"].value = scene.precision
+            c["bandwidth"].value, c["peak"].value = scene.bandwidth_step, scene.peak_step
+        finally:
+            self._following = False
+        tables = scene.tables
+        for axis, scale, limits in zip(self.axes, self.scales.values(), (tables["x_limits"], tables["y_limits"])):
+            with scale.hold_sync():
+                scale.min, scale.max = limits
+            axis.tick_values = decades(*limits)
+        self.driver.tables = tables
+
+
+def _slider(step: int, grid: tuple[float, ...]) -> W.IntSlider:
+    """A slider over the steps of a log grid. The driver writes the value with its unit beside it."""
+    return W.IntSlider(step, 0, len(grid) - 1, readout=False, continuous_update=True, layout=W.Layout(width="100%"))
+
+
+def _heading(text: str) -> W.HTML:
+    return W.HTML(f'<div class="rl-heading">{text}</div>')
+
+
+def _legend() -> W.HTML:
+    """What shape, colour and size of a point say."""
+    shapes = "".join(f"<span>{marker_svg(m)} {name}</span>" for name, m in FAMILY_MARKERS.items())
+    colors = "".join(f"<span>{marker_svg('square', c)} {name}</span>" for name, c in BOUND_COLORS.items())
+    return W.HTML(
+        f'<div class="rl-legend"><b>shape</b>{shapes}</div><div class="rl-legend"><b>limited by</b>{colors}'
+        f"<span>{marker_svg('diamond', '#cc79a7')} whole network</span>"
+        "<span><b>size</b> share of the time</span></div>"
+    )
+
+
+def _figure_marks(marks: dict[str, dict[str, Any]], scales: dict[str, Any]) -> dict[str, Any]:
+    """bqplot marks under the scene's names, in the order in which they are painted."""
+    made: dict[str, Any] = {}
+    lines = {"ridge": ("dotted", 2, FAINT), "vector_peak": ("dashed", 3, FAINT)}
+    lines |= {f"roof_{i}": ("dash_dotted", 2, FAINT) for i in range(ON_CHIP_ROOFS)}
+    lines["roof"] = ("solid", 4, INK)
+    for name, (style, width, color) in lines.items():
+        made[name] = bqplot.Lines(**marks[name], scales=scales, line_style=style, stroke_width=width, colors=[color])
+    sized = scales | {"size": bqplot.LinearScale(min=0, max=1)}
+    for name, marker in FAMILY_MARKERS.items():
+        made[f"points {name}"] = bqplot.Scatter(
+            **marks[f"points {name}"],
+            scales=sized,
+            marker=marker,
+            default_size=420,
+            default_opacities=[0.55],
+            stroke_width=0,
+            display_names=False,
+            tooltip=bqplot.Tooltip(fields=["name"], show_labels=False),
+        )
+    made["total"] = bqplot.Scatter(
+        **marks["total"],
+        scales=scales,
+        marker="diamond",
+        default_size=260,
+        colors=["#cc79a7"],
+        stroke=INK,
+        stroke_width=2,
+        display_names=False,
+        tooltip=bqplot.Tooltip(fields=["name"], show_labels=False),
+    )
+    for name, align in (("label_peak", "end"), ("label_bandwidth", "end"), ("label_ridge", "start")):
+        made[name] = bqplot.Label(
+            **marks[name], scales=scales, align=align, default_size=15, font_weight="normal", colors=[INK]
+        )
+    return made

@@ -1,0 +1,65 @@
+"""Every lesson as a file: form, links, pictures. That they run, and print what they should, is nbval's part."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests.notebooks.pictures import IMAGES, PICTURES, fingerprint, kept_fingerprint
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+LESSONS = sorted(p for p in NOTEBOOKS.glob("*.ipynb") if not p.name.startswith("_"))
+
+
+def markdown(path: Path) -> str:
+    return "\n\n".join(c.source for c in nbformat.read(path, 4).cells if c.cell_type == "markdown")
+
+
+def test_the_lessons_of_this_stage_are_there():
+    assert [p.name[:2] for p in LESSONS][:3] == ["00", "01", "02"]
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_picture_is_up_to_date(name):
+    make, _ = PICTURES[name]
+    assert kept_fingerprint(IMAGES / name) == fingerprint(make()), (
+        f"notebooks/images/{name} is old: run `make pictures`"
+    )
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda p: p.stem)
+def test_links_lead_somewhere_and_pictures_have_words(path):
+    for alt, target in re.findall(r"(!?\[[^\]]*\])\(([^)]+)\)", markdown(path)):
+        if not target.startswith("http"):
+            assert (NOTEBOOKS / target).exists(), f"{path.name}: {target} does not exist"
+        if alt.startswith("!"):
+            assert len(alt) > 20, f"{path.name}: the picture {target} needs a text that says what it shows"
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda p: p.stem)
+def test_each_cell_fits_on_a_slide(path):
+    for cell in nbformat.read(path, 4).cells:
+        lines = cell.source.splitlines()
+        assert len(lines) <= (12 if cell.cell_type == "code" else 25), (
+            f"{path.name}, cell {cell.id}: {len(lines)} lines"
+        )
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda p: p.stem)
+def test_cells_that_print_numbers_are_compared(path):
+    """nbval compares only tagged cells whose output is kept: a tag without output would compare nothing."""
+    cells = [c for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
+    compared = [c for c in cells if "nbval-check-output" in c.metadata.get("tags", [])]
+    assert compared, f"{path.name} compares no printed number"
+    for cell in compared:
+        assert "keep_output" in cell.metadata.tags and cell.outputs, f"{path.name}, cell {cell.id}: output not kept"
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda p: p.stem)
+def test_no_interact_and_no_output_widget(path):
+    """Both are slow and hang some notebook runners (shared references, widgets.md)."""
+    source = "\n".join(c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code")
+    assert not re.search(r"\binteract\b|\bOutput\(", source)
