@@ -30,6 +30,13 @@ _LAZY = {
     "RooflineExplorer": "widgets",
     "SelfCheck": "widgets",
     "plots": "plots",
+    "Idea": "teaching",
+    "check": "teaching",
+    "compare": "teaching",
+    "predict": "teaching",
+    "progress": "teaching",
+    "quiz": "teaching",
+    "trace": "teaching",
     "export_html": "widgets.export",
 }
 

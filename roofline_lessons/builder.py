@@ -49,6 +49,7 @@ class GraphBuilder:
         self._inputs: list[Tensor] = []
         self._operators: list[Operator] = []
         self._counts: dict[str, int] = {}
+        self._weights: set[str] = set()
 
     def build(self, outputs: Sequence[Tensor]) -> Graph:
         """The finished graph. `outputs` are the tensors to keep.
@@ -64,12 +65,15 @@ class GraphBuilder:
 
     def input(self, name: str, shape: Sequence[int], bits: int | None = None) -> Tensor:
         """A tensor from outside. `bits` fixes its element size (32 for indices), else the precision decides."""
-        tensor = Tensor(name, tuple(shape), bits=bits)
+        tensor = Tensor(name, shape, bits=bits)  # type: ignore[arg-type]  # Tensor makes it a tuple, or says why not
         self._inputs.append(tensor)
         return tensor
 
     def weight(self, name: str, shape: Sequence[int]) -> Tensor:
         """A trained constant, to be shared between operators or used as an operand."""
+        if name in self._weights:
+            raise GraphError(f"{name!r} is a weight already; to share it, pass the same tensor.")
+        self._weights.add(name)
         return Tensor(name, tuple(shape), "weight")
 
     # -- multiply-accumulate -----------------------------------------------------------------------------------------
@@ -101,8 +105,8 @@ class GraphBuilder:
         name = self._name("conv", name)
         channels, groups = whole(f"{name}: channels", channels), whole(f"{name}: groups", groups)
         window = self._window(name, x, kernel, stride, padding, dilation)
-        taps = (channels, max(x.shape[1] // groups, 1), *window["kernel"])
-        weights = [weight or Tensor(f"{name}.weight", taps, "weight")]
+        _check_groups(name, x, channels, groups)
+        weights = [_weight(name, weight, (channels, x.shape[1] // groups, *window["kernel"]))]
         if bias:
             weights.append(Tensor(f"{name}.bias", (channels,), "weight"))
         return self._add(name, "conv2d", [x, *weights], **window, groups=groups)
@@ -125,9 +129,11 @@ class GraphBuilder:
         """Transposed convolution ("deconvolution"): every input value spreads over a window of the output."""
         name = self._name("conv_transpose", name)
         channels, groups = whole(f"{name}: channels", channels), whole(f"{name}: groups", groups)
+        if isinstance(padding, str):
+            raise GraphError(f"{name}: padding must be whole numbers, not {padding!r}")
         window = self._window(name, x, kernel, stride, padding, dilation)
-        taps = (x.shape[1], max(channels // groups, 1), *window["kernel"])
-        weights = [weight or Tensor(f"{name}.weight", taps, "weight")]
+        _check_groups(name, x, channels, groups)
+        weights = [_weight(name, weight, (x.shape[1], channels // groups, *window["kernel"]))]
         if bias:
             weights.append(Tensor(f"{name}.bias", (channels,), "weight"))
         extra = pair(f"{name}: output_padding", output_padding, at_least=0)
@@ -139,7 +145,7 @@ class GraphBuilder:
         """Product of x (..., K) with a weight (features, K): a fully connected layer."""
         name = self._name("dense", name)
         shape = (whole(f"{name}: features", features), x.shape[-1])
-        weights = [weight or Tensor(f"{name}.weight", shape, "weight")]
+        weights = [_weight(name, weight, shape)]
         if bias:
             weights.append(Tensor(f"{name}.bias", shape[:1], "weight"))
         return self._add(name, "dense", [x, *weights])
@@ -207,8 +213,8 @@ class GraphBuilder:
         name: str | None = None,
     ) -> Tensor:
         """Largest value of each window; `stride` is the kernel's size unless given."""
-        name = self._name("max_pool", name)
-        return self._add(name, "max_pool", [x], **self._window(name, x, kernel, stride or kernel, padding, 1))
+        name, stride = self._name("max_pool", name), kernel if stride is None else stride
+        return self._add(name, "max_pool", [x], **self._window(name, x, kernel, stride, padding, 1))
 
     def avg_pool(
         self,
@@ -220,12 +226,14 @@ class GraphBuilder:
         name: str | None = None,
     ) -> Tensor:
         """Mean of each window; `stride` is the kernel's size unless given."""
-        name = self._name("avg_pool", name)
-        return self._add(name, "avg_pool", [x], **self._window(name, x, kernel, stride or kernel, padding, 1))
+        name, stride = self._name("avg_pool", name), kernel if stride is None else stride
+        return self._add(name, "avg_pool", [x], **self._window(name, x, kernel, stride, padding, 1))
 
     def global_avg_pool(self, x: Tensor, *, name: str | None = None) -> Tensor:
         """Mean over the whole image: an average pooling with one window, (N, C, 1, 1)."""
-        return self.avg_pool(x, (x.shape[2], x.shape[3]), name=self._name("global_avg_pool", name))
+        name = self._name("global_avg_pool", name)
+        _check_image(name, x)
+        return self.avg_pool(x, (x.shape[2], x.shape[3]), name=name)
 
     def softmax(self, x: Tensor, *, axis: int = -1, name: str | None = None) -> Tensor:
         return self._add(self._name("softmax", name), "softmax", [x], axis=axis)
@@ -293,15 +301,21 @@ class GraphBuilder:
 
     def upsample(self, x: Tensor, scale: int, *, mode: str = "nearest", name: str | None = None) -> Tensor:
         """Enlarge height and width by a whole factor; mode "nearest" or "bilinear"."""
-        return self._add(self._name("upsample", name), f"upsample_{mode}", [x], scale=whole("upsample: scale", scale))
+        name = self._name("upsample", name)
+        if mode not in ("nearest", "bilinear"):
+            raise GraphError(f'{name}: mode must be "nearest" or "bilinear", not {mode!r}')
+        return self._add(name, f"upsample_{mode}", [x], scale=whole(f"{name}: scale", scale))
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _name(self, prefix: str, name: str | None) -> str:
         if name is not None:
             return name
-        self._counts[prefix] = self._counts.get(prefix, -1) + 1
-        return f"{prefix}_{self._counts[prefix]}"
+        taken = {op.name for op in self._operators}
+        while True:
+            self._counts[prefix] = self._counts.get(prefix, -1) + 1
+            if (made := f"{prefix}_{self._counts[prefix]}") not in taken:
+                return made
 
     def _vector(self, owner: str, part: str, x: Tensor, axis: int, role: str = "weight") -> Tensor:
         if not -len(x.shape) <= axis < len(x.shape):
@@ -311,8 +325,7 @@ class GraphBuilder:
     def _window(
         self, name: str, x: Tensor, kernel: Pair, stride: Pair, padding: int | tuple[int, ...] | str, dilation: Pair
     ) -> dict[str, tuple[int, ...]]:
-        if len(x.shape) != 4:
-            raise GraphError(f"{name}: {x.name} must have the shape (batch, channels, height, width), not {x.shape}")
+        _check_image(name, x)
         k, s, d = (
             pair(f"{name}: {what}", v) for what, v in (("kernel", kernel), ("stride", stride), ("dilation", dilation))
         )
@@ -325,6 +338,25 @@ class GraphBuilder:
         op = make_operator(name, kind, inputs, attributes, outputs=[f"{name}.out"])
         self._operators.append(op)
         return op.output
+
+
+def _check_image(name: str, x: Tensor) -> None:
+    if len(x.shape) != 4:
+        raise GraphError(f"{name}: {x.name} must have the shape (batch, channels, height, width), not {x.shape}")
+
+
+def _check_groups(name: str, x: Tensor, channels: int, groups: int) -> None:
+    if x.shape[1] % groups:
+        raise GraphError(f"{name}: {groups} groups do not divide the {x.shape[1]} input channels of {x.name}")
+    if channels % groups:
+        raise GraphError(f"{name}: {groups} groups do not divide the {channels} output channels")
+
+
+def _weight(name: str, given: Tensor | None, shape: tuple[int, ...]) -> Tensor:
+    """The given weight, which must have this shape, or a new one."""
+    if given is not None and given.shape != shape:
+        raise GraphError(f"{name}: weight {given.name} {given.shape} must be {shape}")
+    return given or Tensor(f"{name}.weight", shape, "weight")
 
 
 def _padding(

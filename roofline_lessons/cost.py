@@ -35,7 +35,7 @@ COMPUTE, MEMORY, LAUNCH, BALANCED = range(4)
 Floats = NDArray[np.float64]
 
 
-def attainable(intensity: Any, device: Device, p: str | Precision = "fp32") -> Any:
+def attainable(intensity: Any, device: Device, precision: str | Precision = "fp32") -> Any:
     """Attainable FLOP/s at an arithmetic intensity: the roofline.
 
     Parameters
@@ -43,7 +43,7 @@ def attainable(intensity: Any, device: Device, p: str | Precision = "fp32") -> A
     intensity : float or array
         FLOP per DRAM byte, >= 0. Any shape.
     device : Device
-    p : str or Precision
+    precision : str or Precision
         Number format whose peak applies, e.g. "int8".
 
     Returns
@@ -66,7 +66,7 @@ def attainable(intensity: Any, device: Device, p: str | Precision = "fp32") -> A
     >>> float(attainable(5, toy)), float(attainable(50, toy))
     (500000000000.0, 1000000000000.0)
     """
-    return np.minimum(device.peak_for(p), non_negative("intensity", intensity) * device.bandwidth)
+    return np.minimum(device.peak_for(precision), non_negative("intensity", intensity) * device.bandwidth)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Estimate:
         n = len(plan)
         bits = (p.weight_bits, p.activation_bits)
         peak = device.peak_for(p)
-        vector_peak = device.vector_peak or peak
+        vector_peak = min(device.vector_peak or peak, peak)  # no format runs faster than its own peak
         self.kernel_flops: Floats = 2 * plan.macs + plan.other_flops
         self.kernel_dram_bytes = plan.dram_moves.bytes_per_kernel(n, *bits)
         self.kernel_on_chip_bytes = plan.on_chip_moves.bytes_per_kernel(n, *bits)
@@ -153,8 +153,8 @@ class Estimate:
 
     @property
     def intensity(self) -> float:
-        """FLOP per DRAM byte of the whole plan; infinite when no byte moves."""
-        return self.flops / self.dram_bytes if self.dram_bytes else np.inf
+        """FLOP per DRAM byte of the whole plan; infinite when no byte moves, 0 when nothing happens at all."""
+        return _intensity(self.flops, self.dram_bytes)
 
     @property
     def flops_per_second(self) -> float:
@@ -234,7 +234,7 @@ class Estimate:
             arithmetic_seconds=float(self.kernel_arithmetic_seconds[i]),
             memory_seconds=float(self.kernel_memory_seconds[i]),
             launch_seconds=self.launch_seconds,
-            intensity=flops / dram_bytes if dram_bytes else (np.inf if flops else 0.0),
+            intensity=_intensity(flops, dram_bytes),
             flops_per_second=flops / seconds if seconds else 0.0,
             bound=BOUNDS[self.kernel_bound[i]],
             because=self._because(i),
@@ -275,7 +275,7 @@ class Estimate:
                 "kernel": [self.plan.kernels[i].name for i, _, _ in rows],
                 "direction": [direction for _, direction, _ in rows],
                 "tensor": [transfer.tensor.name for _, _, transfer in rows],
-                "dram_bytes": moved,
+                "dram_bytes": moved.astype(int),
             }
         )
 
@@ -305,7 +305,8 @@ def estimate(plan: Plan, device: Device, precision: str | Precision = "fp32") ->
     Raises
     ------
     ValueError
-        A precision the device has no peak for, or no precision at all.
+        A precision the device has no peak for, or no precision at all; a graph where a plan belongs, an id where a
+        device belongs.
 
     Notes
     -----
@@ -327,6 +328,10 @@ def estimate(plan: Plan, device: Device, precision: str | Precision = "fp32") ->
     >>> est.seconds, est.dram_bytes, est.bound
     (0.02, 2000000000.0, 'memory')
     """
+    if not isinstance(plan, Plan):
+        raise ValueError(f"estimate needs a plan, e.g. rl.unfused(graph), not {plan!r}.")
+    if not isinstance(device, Device):
+        raise ValueError(f'estimate needs a device, e.g. rl.device("raspberry-pi-5"), not {device!r}.')
     return Estimate(plan, device, _precision(precision))
 
 
@@ -351,6 +356,10 @@ def classify(arithmetic: Floats, memory: Floats, launch: float) -> NDArray[np.in
     bound = np.where(slower <= BALANCED_WITHIN * faster, BALANCED, bound)
     bound = np.where((slower == 0) & (launch == 0), MEMORY, bound)  # nothing at all to do: neither limits
     return np.where(launch > slower, LAUNCH, bound)
+
+
+def _intensity(flops: float, dram_bytes: float) -> float:
+    return flops / dram_bytes if dram_bytes else (np.inf if flops else 0.0)
 
 
 def _times(amount: float, each: float | None) -> float | None:

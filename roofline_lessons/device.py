@@ -16,7 +16,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
-from .errors import MemoryLevelWarning, non_negative, positive, unknown_name
+from .errors import MemoryLevelWarning, finite, positive, unknown_name
 from .precision import BITS, NAMED, Precision, precision
 
 #: How a catalogue number is known.
@@ -72,7 +72,7 @@ class Device:
     on_chip_bytes : float, optional
         Capacity in which a fused kernel can keep its intermediates.
     levels : sequence of MemoryLevel
-        On-chip memories. Those with a known bandwidth are further roofs.
+        On-chip memories, from the farthest to the nearest. Those with a known bandwidth are further roofs.
     static_watts : float, optional
         Power drawn whatever is computed.
     joules_per_flop : mapping of str to float
@@ -92,7 +92,7 @@ class Device:
     Warns
     -----
     MemoryLevelWarning
-        A level on the chip that is slower than DRAM.
+        A level on the chip that is slower than DRAM, or than a level farther away.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Device:
     facts: Mapping[str, Fact] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not self.peak:
+        if not (isinstance(self.peak, Mapping) and self.peak):
             raise ValueError(f"{self.name} needs at least one peak, e.g. peak={{'fp32': 1e12}} (FLOP/s).")
         for what in ("peak", "joules_per_flop"):
             self._set(what, _by_format(what, self.name, getattr(self, what)))
@@ -122,18 +122,22 @@ class Device:
             if getattr(self, what) is not None:
                 self._set(what, positive(f"{what} of {self.name}", getattr(self, what)))
         if self.launch_seconds is not None:
-            self._set("launch_seconds", non_negative(f"launch_seconds of {self.name}", self.launch_seconds))
+            self._set("launch_seconds", finite(f"launch_seconds of {self.name}", self.launch_seconds))
         self._set("levels", tuple(self.levels))
         self._set("notes", tuple(self.notes))
         self._set("facts", MappingProxyType(dict(self.facts)))
+        farther, slowest = self.memory, self.bandwidth
         for level in self.levels:
-            if level.bytes_per_second is not None and level.bytes_per_second < self.bandwidth:
+            if level.bytes_per_second is None:
+                continue
+            if level.bytes_per_second < slowest:
                 warnings.warn(
-                    f"{self.name}: {level.name} ({level.bytes_per_second:g} B/s) is slower than {self.memory} "
-                    f"({self.bandwidth:g} B/s); an on-chip memory should be faster. Mixed up units or names?",
+                    f"{self.name}: {level.name} ({level.bytes_per_second:g} B/s) is slower than {farther} "
+                    f"({slowest:g} B/s); a memory nearer to the arithmetic should be faster. Mixed up units or names?",
                     MemoryLevelWarning,
                     stacklevel=3,
                 )
+            farther, slowest = level.name, level.bytes_per_second
 
     def _set(self, what: str, value: Any) -> None:
         object.__setattr__(self, what, value)
@@ -178,6 +182,8 @@ class Device:
     def with_(self, **changes: Any) -> Device:
         """A copy with some fields changed, e.g. ``dev.with_(bandwidth=2 * dev.bandwidth)``.
 
+        `facts` about a changed field are dropped: the source vouches for the number it gave.
+
         Raises
         ------
         UnknownNameError
@@ -187,7 +193,8 @@ class Device:
         for what in changes:
             if what not in allowed:
                 raise unknown_name("field of a device", what, allowed)
-        return dataclasses.replace(self, **changes)
+        facts = {key: fact for key, fact in self.facts.items() if key.split(".")[0] not in changes}
+        return dataclasses.replace(self, **{"facts": facts, **changes})
 
 
 def devices() -> list[str]:

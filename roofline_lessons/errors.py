@@ -67,6 +67,14 @@ def non_negative(name: str, value: Any) -> Any:
     return array
 
 
+def finite(name: str, value: Any) -> float:
+    """`value` as a float, or a `ValueError` that says that `name` must be a finite number of at least 0."""
+    number = _number(name, value)
+    if not (np.isfinite(number) and number >= 0):
+        raise ValueError(f"{name} must be a finite number of at least 0, not {value!r}.")
+    return number
+
+
 def whole(name: str, value: Any, at_least: int = 1) -> int:
     """`value` as an int, or a `ValueError` that says that `name` must be a whole number of at least `at_least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
@@ -76,7 +84,7 @@ def whole(name: str, value: Any, at_least: int = 1) -> int:
 
 def pair(name: str, value: int | Sequence[int], at_least: int = 1) -> tuple[int, int]:
     """One whole number for both axes, or (height, width)."""
-    values = (value, value) if isinstance(value, (int, np.integer)) else tuple(value)
+    values = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     if len(values) != 2:
         raise ValueError(f"{name} must be one whole number or (height, width), not {value!r}.")
     return whole(name, values[0], at_least), whole(name, values[1], at_least)
@@ -84,7 +92,7 @@ def pair(name: str, value: int | Sequence[int], at_least: int = 1) -> tuple[int,
 
 def _number(name: str, value: Any) -> float:
     try:
-        if isinstance(value, bool):
+        if isinstance(value, (bool, np.bool_, str, bytes)):
             raise TypeError
         return float(value)
     except (TypeError, ValueError):

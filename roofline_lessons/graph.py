@@ -13,7 +13,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from .errors import GraphError, unknown_name
+from .errors import GraphError, unknown_name, whole
 
 #: What a tensor is. A "buffer" is a constant that is not trained (the running mean of a batch norm).
 ROLES = ("activation", "weight", "buffer")
@@ -42,8 +42,14 @@ class Tensor:
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise unknown_name("tensor role", self.role, ROLES)
-        if any(not isinstance(d, int) or isinstance(d, bool) or d < 1 for d in self.shape):
-            raise GraphError(f"{self.name}: every dimension must be a whole number of at least 1, not {self.shape}.")
+        try:
+            object.__setattr__(self, "shape", tuple(whole("dimension", d) for d in self.shape))
+        except (TypeError, ValueError):
+            raise GraphError(
+                f"{self.name}: every dimension must be a whole number of at least 1, not {self.shape}."
+            ) from None
+        if self.bits is not None:
+            whole(f"bits of {self.name}", self.bits)
 
     @cached_property
     def elements(self) -> int:
@@ -158,12 +164,21 @@ class Graph:
             twice = next(n for n in names if names.count(n) > 1)
             raise GraphError(f"graph {self.name}: two operators are called {twice!r}; names must differ.")
         known = {t.name: t for t in self.inputs}
+        if len(known) < len(self.inputs):
+            names = [t.name for t in self.inputs]
+            twice = next(n for n in names if names.count(n) > 1)
+            raise GraphError(f"graph {self.name}: two inputs are called {twice!r}; names must differ.")
         for op in self.operators:
             for t in op.inputs:
                 if t.is_constant:
                     known.setdefault(t.name, t)
-                if known.get(t.name) != t:
+                if t.name not in known:
                     raise GraphError(f"graph {self.name}: {op.name} reads {t.name!r}, which nothing before it makes.")
+                if known[t.name] != t:
+                    raise GraphError(
+                        f"graph {self.name}: {op.name} reads {t.name!r} {t.shape}, but another tensor of that name is "
+                        f"{known[t.name].shape}; names must differ."
+                    )
             for t in op.outputs:
                 if t.name in known:
                     raise GraphError(f"graph {self.name}: {op.name} makes {t.name!r}, which exists already.")
@@ -221,8 +236,12 @@ class Graph:
                 readers.setdefault(name, []).append(op)
         return {name: tuple(ops) for name, ops in readers.items()}
 
-    def storage(self, tensor: Tensor) -> Tensor:
-        """The tensor whose bytes this one shows: itself, or what a chain of views (reshape ...) started from."""
-        while tensor.name in self.producers and self.producers[tensor.name].is_view:
-            tensor = self.producers[tensor.name].inputs[0]
-        return tensor
+    def storage(self, tensor: Tensor) -> tuple[Tensor, ...]:
+        """The tensors whose bytes this one shows: itself, or what a chain of views (reshape ...) started from.
+
+        Only a concat in place shows more than one.
+        """
+        maker = self.producers.get(tensor.name)
+        if maker is None or not maker.is_view:
+            return (tensor,)
+        return tuple(dict.fromkeys(stored for t in maker.inputs for stored in self.storage(t)))

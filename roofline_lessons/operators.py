@@ -93,10 +93,12 @@ def make_operator(
     entry = OPERATORS[kind]
     try:
         shapes, work = entry.rule(inputs, attributes)
-        made = tuple(Tensor(n, tuple(int(d) for d in s)) for n, s in zip(outputs, shapes, strict=True))
+        bits = inputs[0].bits if entry.family == "data movement" else None  # moved indices are indices
+        made = tuple(Tensor(n, tuple(int(d) for d in s), bits=bits) for n, s in zip(outputs, shapes, strict=True))
     except GraphError as error:
         raise GraphError(f"{name} ({kind}): {error}") from None
-    return Operator(name, kind, tuple(inputs), made, work, attributes, entry.is_view)
+    is_view = entry.is_view or bool(attributes.get("in_place"))
+    return Operator(name, kind, tuple(inputs), made, work, attributes, is_view)
 
 
 def family(op: Operator) -> str:
@@ -235,6 +237,7 @@ def _per_channel(kind: str, fam: str) -> OperatorKind:
 
 def _same_shape(kind: str, fam: str) -> OperatorKind:
     def rule(inputs: Sequence[Tensor], a: Attributes) -> Cost:
+        _axis(inputs[0], a["axis"])
         return _work(inputs, [inputs[0].shape], other=FLOP_PER_ELEMENT[kind][0] * inputs[0].elements)
 
     return OperatorKind(fam, rule)
@@ -267,7 +270,9 @@ def _axis(x: Tensor, axis: int) -> int:
 
 
 def _concat(inputs: Sequence[Tensor], a: Attributes) -> Cost:
-    """A read and a write, or nothing when the producers write straight into the result (`in_place`)."""
+    """A read and a write; or a view of its parts, when their producers write straight into the result (`in_place`)."""
+    if not inputs:
+        raise GraphError("there must be at least one tensor to join")
     axis = _axis(inputs[0], a["axis"])
     rest = {t.shape[:axis] + t.shape[axis + 1 :] for t in inputs}
     if len(rest) > 1:
@@ -304,7 +309,8 @@ def _reshaped(x: Tensor, a: Attributes) -> tuple[int, ...]:
 
 
 def _flattened(x: Tensor, a: Attributes) -> tuple[int, ...]:
-    return (*x.shape[: a["axis"]], math.prod(x.shape[a["axis"] :]))
+    axis = _axis(x, a["axis"])
+    return (*x.shape[:axis], math.prod(x.shape[axis:]))
 
 
 def _squeezed(x: Tensor, a: Attributes) -> tuple[int, ...]:
@@ -323,10 +329,10 @@ def _transpose(inputs: Sequence[Tensor], a: Attributes) -> Cost:
 
 
 def _gather(inputs: Sequence[Tensor], a: Attributes) -> Cost:
-    """Rows of a table (rows, width) by index. Only the touched rows are read (repeats are read again)."""
+    """Rows of a table (rows, width) by index. Only the touched rows are read, at most the whole table."""
     table, index = inputs
     out = (*index.shape, *table.shape[1:])
-    return [out], Work(0, 0, (math.prod(out), index.elements), (math.prod(out),))
+    return [out], Work(0, 0, (min(math.prod(out), table.elements), index.elements), (math.prod(out),))
 
 
 def _upsample(kind: str) -> OperatorKind:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import io
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -25,6 +26,18 @@ _MARKERS = {
 _INK, _FAINT = "#1c1f26", "#5b6270"
 
 
+class Picture(Figure):
+    """A figure that shows itself in a notebook, whichever matplotlib backend is in use (or none)."""
+
+    def __init__(self, width: float, height: float) -> None:
+        super().__init__(figsize=(width, height), layout="constrained")
+
+    def _repr_png_(self) -> bytes:
+        data = io.BytesIO()
+        self.savefig(data, format="png", dpi=96)
+        return data.getvalue()
+
+
 def roofline(scene: RooflineScene, axes: Axes | None = None) -> Figure:
     """The roofline scene as a still picture.
 
@@ -39,7 +52,7 @@ def roofline(scene: RooflineScene, axes: Axes | None = None) -> Figure:
     Figure
     """
     if axes is None:
-        axes = Figure(figsize=(9, 5.4), layout="constrained").add_subplot()
+        axes = Picture(9, 5.6).add_subplot()
     marks, tables = scene.marks, scene.tables
     _axes(axes, tables)
     _roofs(axes, marks)
@@ -65,7 +78,7 @@ def times(est: Estimate, axes: Axes | None = None) -> Figure:
     Figure
     """
     if axes is None:
-        axes = Figure(figsize=(9, 0.8 + 0.75 * len(est.kernels)), layout="constrained").add_subplot()
+        axes = Picture(9, 1 + 0.75 * len(est.kernels)).add_subplot()
     parts = {
         "arithmetic": (-0.2, BOUND_COLORS["compute"], est.kernel_arithmetic_seconds),
         "memory": (0.2, BOUND_COLORS["memory"], est.kernel_memory_seconds),
@@ -79,10 +92,10 @@ def times(est: Estimate, axes: Axes | None = None) -> Figure:
     axes.margins(x=0.12)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: si(v, "s", 2)))
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="lower right")
     axes.set_title(f"{est.plan.graph.name} on {est.device.name}, {est.precision}", loc="left", fontsize=11)
     figure = axes.get_figure(root=True)
     assert figure is not None
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 

@@ -20,7 +20,7 @@ def digits(value: float, significant: int = 3) -> tuple[str, int]:
     >>> digits(17.07e9), digits(0.2345, 3)
     (('171', 10), ('235', -1))
     """
-    rounded = Context(prec=significant, rounding=ROUND_HALF_UP).create_decimal(Decimal(abs(value)))
+    rounded = Context(prec=significant, rounding=ROUND_HALF_UP).create_decimal(Decimal(float(abs(value))))
     text = "".join(map(str, rounded.as_tuple().digits)).ljust(significant, "0")
     return text[:significant], rounded.adjusted()
 

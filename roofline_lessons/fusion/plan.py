@@ -89,21 +89,24 @@ class Plan:
     ----------
     graph : Graph
     groups : sequence of sequence of Operator
-        The operators of each kernel, kernels in the order they run.
+        The operators of each kernel, kernels in the order they run. Views may be named and are left out.
 
     Raises
     ------
     FusionError
-        An operator that is left out, in two kernels, or of another graph.
+        An operator that is left out, in two kernels, or of another graph; a kernel without operators.
     """
 
     def __init__(self, graph: Graph, groups: Sequence[Sequence[Operator]]) -> None:
         self.graph = graph
         self.views = tuple(op for op in graph if op.is_view)
         self._check_cover(groups)
-        self.kernels = tuple(self._kernel(tuple(ops)) for ops in groups)
+        working = [tuple(op for op in ops if not op.is_view) for ops in groups]
+        self.kernels = tuple(self._kernel(ops) for ops in working if ops)
 
     def _check_cover(self, groups: Sequence[Sequence[Operator]]) -> None:
+        if not all(groups):
+            raise FusionError("a kernel without operators; it needs at least one operator.")
         seen: set[str] = set()
         for op in (op for ops in groups for op in ops):
             if op.name in seen:
@@ -120,11 +123,11 @@ class Plan:
         reads: dict[str, Transfer] = {}
         for op in operators:
             for tensor, elements in zip(op.inputs, op.work.read, strict=True):
-                stored = self.graph.storage(tensor)
-                if stored.name not in inside:
-                    # two operators may touch different parts of one tensor: the larger part is what must come
-                    known = reads.get(stored.name)
-                    reads[stored.name] = Transfer(stored, max(elements, known.elements if known else 0))
+                for stored in self.graph.storage(tensor):
+                    if stored.name not in inside:
+                        # two operators may touch different parts of one tensor; all of it is the most that must come
+                        known = reads[stored.name].elements if stored.name in reads else 0
+                        reads[stored.name] = Transfer(stored, min(known + elements, stored.elements))
         writes = [
             Transfer(tensor, elements)
             for op in operators
@@ -146,7 +149,8 @@ class Plan:
         """Tensor name to the names of all views of its bytes."""
         shown: dict[str, set[str]] = {}
         for op in self.views:
-            shown.setdefault(self.graph.storage(op.output).name, set()).add(op.output.name)
+            for stored in self.graph.storage(op.output):
+                shown.setdefault(stored.name, set()).add(op.output.name)
         return shown
 
     def __len__(self) -> int:
@@ -185,13 +189,8 @@ class Plan:
     @cached_property
     def on_chip_moves(self) -> Moves:
         """What the operators of each kernel would have moved one by one: the traffic that stays on the chip."""
-        rows = []
-        for i, kernel in enumerate(self.kernels):
-            for op in kernel.operators:
-                reads = zip(op.inputs, op.work.read, strict=True)
-                writes = zip(op.outputs, op.work.written, strict=True)
-                rows += [(i, Transfer(self.graph.storage(t), n)) for t, n in dict([*reads, *writes]).items()]
-        return _moves(rows)
+        alone = [(i, self._kernel((op,))) for i, kernel in enumerate(self.kernels) for op in kernel.operators]
+        return _moves([(i, transfer) for i, one in alone for transfer in (*one.reads, *one.writes)])
 
 
 def unfused(graph: Graph) -> Plan:

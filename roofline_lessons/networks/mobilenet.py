@@ -40,6 +40,7 @@ def mobilenet_v1(batch: int = 1, resolution: int = 224, width: float = 1.0, clas
     Howard et al., "MobileNets", arXiv 1704.04861, 2017.
     """
     b, x = _start("mobilenet_v1", batch, resolution)
+    width = positive("width", width)
     x = _conv_bn_act(b, x, _scaled(32, width), kernel=3, stride=2, act="relu")
     for channels, stride in _V1_BLOCKS:
         x = _conv_bn_act(b, x, x.shape[1], kernel=3, stride=stride, groups=x.shape[1], act="relu")
@@ -66,6 +67,7 @@ def mobilenet_v2(batch: int = 1, resolution: int = 224, width: float = 1.0, clas
     Sandler et al., "MobileNetV2", arXiv 1801.04381, 2018, tables 1 and 2.
     """
     b, x = _start("mobilenet_v2", batch, resolution)
+    width = positive("width", width)
     x = _conv_bn_act(b, x, _divisible(32 * width), kernel=3, stride=2)
     for expansion, channels, repeats, stride in _V2_STAGES:
         for i in range(repeats):
@@ -112,10 +114,10 @@ def _classify(b: GraphBuilder, x: Tensor, classes: int) -> Graph:
 
 
 def _scaled(channels: int, width: float) -> int:
-    return max(int(channels * positive("width", width)), 1)
+    return max(int(channels * width), 1)
 
 
 def _divisible(channels: float) -> int:
     """Rounded to a multiple of 8, never below 90 % of what was asked for (torchvision's `_make_divisible`)."""
-    rounded = max(8, int(positive("channels", channels) + 4) // 8 * 8)
+    rounded = max(8, int(channels + 4) // 8 * 8)
     return rounded + 8 if rounded < 0.9 * channels else rounded

@@ -91,7 +91,7 @@ def log_axis(scale: bqplot.LogScale, label: str, vertical: bool = False) -> bqpl
     return bqplot.Axis(
         scale=scale,
         label=label,
-        orientation="vertical" if vertical else "horizontal",
+        side="left" if vertical else "bottom",
         tick_values=decades(scale.min, scale.max),
         tick_format="~s" if vertical else "~g",
         label_offset="3.6em" if vertical else "2.6em",

@@ -60,6 +60,8 @@ class RooflineExplorer(W.VBox):
     'fp32'
     """
 
+    driver: Any = None  # also where making one failed: ipywidgets closes what it collects
+
     def __init__(
         self,
         network: str | Graph = "MobileNetV2",
@@ -96,7 +98,8 @@ class RooflineExplorer(W.VBox):
 
     def close(self) -> None:
         """Take the explorer off the page, its driver with it (which would listen on otherwise)."""
-        self.driver.close()
+        if self.driver is not None:
+            self.driver.close()
         super().close()
 
     # -- making ------------------------------------------------------------------------------------------------------
@@ -127,9 +130,7 @@ class RooflineExplorer(W.VBox):
 
     def _layout(self) -> list[W.Widget]:
         c, t = self.controls, self.texts
-        self.reset_button = W.Button(
-            icon="undo", description="reset", tooltip="back to the start", layout=W.Layout(width="90px")
-        )
+        self.reset_button = W.Button(description="↺ reset", tooltip="back to the start", layout=W.Layout(width="90px"))
         menus = [
             W.HBox([W.Label(name), c[name]], layout=W.Layout(margin="0 18px 0 0"))
             for name in ("network", "device", "precision", "batch")
@@ -254,7 +255,7 @@ def _figure_marks(marks: dict[str, dict[str, Any]], scales: dict[str, Any]) -> d
             scales=sized,
             marker=marker,
             default_size=420,
-            default_opacities=[0.55],
+            opacities=[0.55],
             stroke_width=0,
             display_names=False,
             tooltip=bqplot.Tooltip(fields=["name"], show_labels=False),

@@ -35,6 +35,8 @@ class SelfCheck(W.VBox):
         What is installed.
     """
 
+    _asker: _Asker | None = None
+
     def __init__(self) -> None:
         packages = ("roofline-lessons", "jupyterlab", "ipywidgets", "bqplot", "anywidget", "numpy")
         self.versions = {"python": platform.python_version()} | {p: _version(p) for p in packages}
@@ -45,7 +47,8 @@ class SelfCheck(W.VBox):
 
     def close(self) -> None:
         """Take it off the page, with the part that talks to the kernel."""
-        self._asker.close()
+        if self._asker is not None:
+            self._asker.close()
         super().close()
 
     def __repr__(self) -> str:

@@ -1,0 +1,100 @@
+"""Every control matters, and a reset brings everything back; for every explorer there is."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+import roofline_lessons as rl
+
+EXPLORERS = [rl.RooflineExplorer]
+
+
+def shown(explorer) -> str:
+    """All that is drawn and said, at the digits a reader sees."""
+    return json.dumps(json.loads(json.dumps(explorer.scene.marks), parse_float=lambda v: rl.number(float(v))))
+
+
+def values(control) -> list:
+    if hasattr(control, "options"):
+        return [o[1] if isinstance(o, tuple) else o for o in control.options]
+    return list(range(control.min, control.max + 1, control.step))
+
+
+@pytest.mark.parametrize("make", EXPLORERS)
+def test_every_control_changes_something_that_is_shown(make):
+    explorer = make()
+    for name, control in explorer.controls.items():
+        explorer.reset()
+        before = control.value
+        pictures = {before: shown(explorer)}
+        for value in values(control):
+            control.value = value
+            pictures[value] = shown(explorer)
+        assert len(set(pictures.values())) == len(pictures) > 1, f"{make.__name__}: moving {name} changes nothing"
+
+
+@pytest.mark.parametrize("make", EXPLORERS)
+def test_after_any_moves_a_reset_is_as_good_as_new(make):
+    rng, explorer, fresh = random.Random(3), make(), make()
+    controls = list(explorer.controls.values())
+    for _ in range(60):
+        control = rng.choice(controls)
+        control.value = rng.choice(values(control))
+    explorer.reset()
+    assert shown(explorer) == shown(fresh)
+    assert explorer.driver.tables == fresh.driver.tables
+    assert {n: c.value for n, c in explorer.controls.items()} == {n: c.value for n, c in fresh.controls.items()}
+
+
+@pytest.mark.parametrize("make", EXPLORERS)
+def test_no_mark_is_made_after_construction(make):
+    explorer = make()
+    before = [id(m) for m in explorer.figure.marks], [id(c) for c in explorer.children]
+    for control in explorer.controls.values():
+        control.value = values(control)[-1]
+    assert before == ([id(m) for m in explorer.figure.marks], [id(c) for c in explorer.children])
+
+
+@pytest.mark.parametrize("make", EXPLORERS)
+def test_log_scales_have_positive_limits_everywhere(make):
+    """bqplot draws nothing, or endless ticks, without (faults H5)."""
+    explorer = make()
+    for value in values(explorer.controls["device"]):
+        explorer.controls["device"].value = value
+        for scale in explorer.scales.values():
+            assert 0 < scale.min < scale.max
+        for axis in explorer.axes:
+            assert 2 <= len(axis.tick_values) <= 8
+
+
+def test_an_own_graph_and_an_own_device_are_choices():
+    b = rl.GraphBuilder("mine")
+    graph = b.build(outputs=[b.relu(b.input("x", (1, 8)))])
+    toy = rl.Device("toy", {"fp32": 1e12}, 1e11)
+    explorer = rl.RooflineExplorer(graph, device=toy)
+    assert explorer.scene.sentence.startswith("mine on toy at fp32 takes 640 ps")
+    explorer.controls["device"].value = "stm32h743"
+    explorer.reset()
+    assert explorer.scene.device is toy
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"network": "MobileNetV9"}, "unknown network 'MobileNetV9': did you mean 'MobileNetV"),
+        ({"device": "raspberry-pi-6"}, "unknown device 'raspberry-pi-6': did you mean 'raspberry-pi-"),
+        ({"precision": "fp8"}, 'no peak for "fp8" on Raspberry Pi 5'),
+        ({"batch": 0}, "batch must be a whole number of at least 1, not 0"),
+    ],
+)
+def test_a_wrong_choice_says_what_is_allowed(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        rl.RooflineExplorer(**arguments)
+
+
+def test_self_check_names_what_is_installed():
+    check = rl.SelfCheck()
+    assert check.versions["bqplot"] in check.children[0].value and "widgets do not work here" in repr(check)
