@@ -19,7 +19,7 @@ from .builder import GraphBuilder
 from .cost import Estimate, KernelEstimate, attainable, estimate
 from .device import Device, Fact, MemoryLevel, device, devices
 from .errors import FusionError, GraphError, UnknownNameError
-from .fusion import Kernel, Plan, unfused
+from .fusion import Kernel, Plan, fuse, unfused
 from .graph import Graph, Operator, Tensor
 from .precision import Precision, precision
 from .text import number, si
@@ -43,7 +43,7 @@ _LAZY = {
 __all__ = [
     "Device", "Estimate", "Fact", "FusionError", "Graph", "GraphBuilder", "GraphError", "Kernel", "KernelEstimate",
     "MemoryLevel", "Operator", "Plan", "Precision", "Tensor", "UnknownNameError", "attainable", "device", "devices",
-    "estimate", "networks", "number", "precision", "si", "unfused", *_LAZY,
+    "estimate", "fuse", "networks", "number", "precision", "si", "unfused", *_LAZY,
 ]  # fmt: skip
 
 __version__ = "0.1.0"

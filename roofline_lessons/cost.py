@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .device import Device
-from .errors import non_negative
+from .errors import FusionError, non_negative
 from .fusion.plan import Plan
 from .graph import Operator
 from .precision import Precision, precision
@@ -99,6 +99,7 @@ class Estimate:
 
     def __init__(self, plan: Plan, device: Device, p: Precision) -> None:
         self.plan, self.device, self.precision = plan, device, p
+        _check_fits(plan, device, p)
         n = len(plan)
         bits = (p.weight_bits, p.activation_bits)
         peak = device.peak_for(p)
@@ -343,6 +344,23 @@ _LIMIT = {
     "launch": "the cost of starting them",
     "balanced": "arithmetic and memory alike",
 }
+
+
+def _check_fits(plan: Plan, device: Device, p: Precision) -> None:
+    """Refuse a plan with a tiled kernel that does not fit the chip, with the bytes it is over.
+
+    Tiles and weights are checked one by one, as accelerators hold them in buffers of their own (DeFiNES 2023).
+    """
+    if device.on_chip_bytes is None:
+        return  # unknown: not checked
+    needed = plan.on_chip_bytes_needed(p)
+    for kernel, needs in zip(plan.kernels, needed, strict=True):
+        for what, amount in zip(("tiles", "weights"), needs, strict=True):
+            if amount > device.on_chip_bytes:
+                raise FusionError(
+                    f"{kernel.name} does not fit on {device.name}: its {what} need {amount:,.0f} B of "
+                    f"{device.on_chip_bytes:,.0f} B, {amount - device.on_chip_bytes:,.0f} B too many."
+                )
 
 
 def classify(arithmetic: Floats, memory: Floats, launch: float) -> NDArray[np.intp]:

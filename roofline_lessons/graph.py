@@ -197,6 +197,14 @@ class Graph:
     def __contains__(self, op: object) -> bool:
         return isinstance(op, Operator) and self._by_name.get(op.name) is op
 
+    def position(self, op: Operator) -> int:
+        """The place of an operator in the order they run."""
+        return self._positions[op.name]
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {op.name: i for i, op in enumerate(self.operators)}
+
     def __iter__(self) -> Iterator[Operator]:
         return iter(self.operators)
 

@@ -17,7 +17,7 @@ def digits(value: float, significant: int = 3) -> tuple[str, int]:
 
     Examples
     --------
-    >>> digits(17.07e9), digits(0.2345, 3)
+    >>> digits(17.07e9), digits(0.23456, 3)
     (('171', 10), ('235', -1))
     """
     rounded = Context(prec=significant, rounding=ROUND_HALF_UP).create_decimal(Decimal(float(abs(value))))

@@ -1,5 +1,8 @@
 """Fusion: which operators run together as one kernel."""
 
-from .plan import Kernel, Plan, unfused
+from .fuse import fuse, why_not
+from .plan import Kernel, Plan, Saved, unfused
+from .rules import RULE_SETS, RuleSet
+from .tiling import HALO_MODES, Tiling
 
-__all__ = ["Kernel", "Plan", "unfused"]
+__all__ = ["HALO_MODES", "RULE_SETS", "Kernel", "Plan", "RuleSet", "Saved", "Tiling", "fuse", "unfused", "why_not"]

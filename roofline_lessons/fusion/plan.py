@@ -15,40 +15,49 @@ from numpy.typing import NDArray
 
 from ..errors import FusionError
 from ..graph import Graph, Operator, Tensor
-
-#: Storage classes of tensors; the precision gives the bits of each.
-WEIGHT, ACTIVATION, FIXED = range(3)
-
-
-@dataclass(frozen=True)
-class Transfer:
-    """Elements of one tensor that one kernel moves."""
-
-    tensor: Tensor
-    elements: int
+from ..precision import Precision, precision
+from .legality import (
+    folded_bias,
+    in_order,
+    is_tiled,
+    why_not_connected,
+    why_not_convex,
+    why_not_folded,
+    why_not_tiles,
+    working_producers,
+)
+from .tiling import TileCosts, Tiling, tile_costs
+from .traffic import Moves, Transfer, moves
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """Operators that run as one launch: nothing between them touches DRAM."""
+    """Operators that run as one launch: nothing between them touches DRAM.
+
+    operators : in the order they run.
+    reads : from outside, each tensor once (of a tiled kernel with the halo that each tile reads again).
+    writes : needed outside, each tensor once.
+    macs, other_flops : the work, with what a tiled kernel computes again and without what is folded.
+    folded : batch norms whose scale and shift moved into the weight and bias of the convolution before them.
+    tiling : how a kernel of several windowed operators is cut; None for one that streams.
+    live_elements, weight_elements : of a tiled kernel, what must be on the chip at once: tiles, and weights.
+    """
 
     operators: tuple[Operator, ...]
-    reads: tuple[Transfer, ...]  # from outside, each tensor once
-    writes: tuple[Transfer, ...]  # needed outside, each tensor once
+    reads: tuple[Transfer, ...]
+    writes: tuple[Transfer, ...]
+    macs: int
+    other_flops: int
+    folded: tuple[Operator, ...] = ()
+    tiling: Tiling | None = None
+    live_elements: int = 0
+    weight_elements: int = 0
 
     @property
     def name(self) -> str:
         """The name of its operator, or first and last with the number between: "conv_0 … relu_2 (5)"."""
         first, last, n = self.operators[0].name, self.operators[-1].name, len(self.operators)
         return first if n == 1 else f"{first} + {last}" if n == 2 else f"{first} … {last} ({n})"
-
-    @property
-    def macs(self) -> int:
-        return sum(op.macs for op in self.operators)
-
-    @property
-    def other_flops(self) -> int:
-        return sum(op.work.other_flops for op in self.operators)
 
     @property
     def flops(self) -> int:
@@ -59,27 +68,16 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Moves:
-    """Tensor transfers as arrays: row i moves `elements[i]` elements of storage class `storage[i]` for `kernel[i]`.
+class Saved:
+    """DRAM bytes of one tensor under two plans."""
 
-    `fixed_bits[i]` is the size of an element whose tensor fixes it (storage class FIXED).
-    """
+    tensor: str
+    before: float
+    after: float
 
-    kernel: NDArray[np.intp]
-    elements: NDArray[np.float64]
-    storage: NDArray[np.intp]
-    fixed_bits: NDArray[np.float64]
-
-    def bytes_per_move(self, weight_bits: float, activation_bits: float) -> NDArray[np.float64]:
-        """Bytes of each transfer when weights and activations have this many bits. A tensor fills whole bytes."""
-        bits = np.array([weight_bits, activation_bits, 0.0])[self.storage] + self.fixed_bits
-        return np.ceil(self.elements * bits / 8)
-
-    def bytes_per_kernel(self, kernels: int, weight_bits: float, activation_bits: float) -> NDArray[np.float64]:
-        """Bytes of each of so many kernels."""
-        moved = self.bytes_per_move(weight_bits, activation_bits)
-        total: NDArray[np.float64] = np.bincount(self.kernel, weights=moved, minlength=kernels).astype(float)
-        return total
+    @property
+    def bytes_saved(self) -> float:
+        return self.before - self.after
 
 
 class Plan:
@@ -89,20 +87,36 @@ class Plan:
     ----------
     graph : Graph
     groups : sequence of sequence of Operator
-        The operators of each kernel, kernels in the order they run. Views may be named and are left out.
+        The operators of each kernel. Views may be named and are left out.
+    fold : bool
+        Fold each batch norm into the convolution before it, where both are in one kernel and it is legal.
+    tiling : Tiling, optional
+        How kernels of several windowed operators (convolutions, poolings) are cut; by default one tile, the whole.
+    rules : str
+        The name of the rule set that made it, for its repr.
 
     Raises
     ------
     FusionError
-        An operator that is left out, in two kernels, or of another graph; a kernel without operators.
+        An operator that is left out, in two kernels, or of another graph; a kernel without operators; a kernel that
+        is not convex, or that holds several windowed operators and one that cannot be computed tile by tile.
     """
 
-    def __init__(self, graph: Graph, groups: Sequence[Sequence[Operator]]) -> None:
-        self.graph = graph
+    def __init__(
+        self,
+        graph: Graph,
+        groups: Sequence[Sequence[Operator]],
+        *,
+        fold: bool = False,
+        tiling: Tiling | None = None,
+        rules: str = "by hand",
+    ) -> None:
+        self.graph, self.fold, self.tiling, self.rules = graph, fold, tiling, rules
         self.views = tuple(op for op in graph if op.is_view)
         self._check_cover(groups)
-        working = [tuple(op for op in ops if not op.is_view) for ops in groups]
-        self.kernels = tuple(self._kernel(ops) for ops in working if ops)
+        working = [in_order(graph, (op for op in ops if not op.is_view)) for ops in groups]
+        kernels = [self._kernel(ops) for ops in working if ops]
+        self.kernels = tuple(kernels[i] for i in _order(graph, [k.operators for k in kernels]))
 
     def _check_cover(self, groups: Sequence[Sequence[Operator]]) -> None:
         if not all(groups):
@@ -119,22 +133,61 @@ class Plan:
             raise FusionError(f"{', '.join(missing)} in no kernel; a plan covers each operator once.")
 
     def _kernel(self, operators: tuple[Operator, ...]) -> Kernel:
+        if len(operators) > 1 and (reason := why_not_convex(self.graph, operators)):
+            raise FusionError(reason)
+        folded = tuple(op for op in operators if self.fold and why_not_folded(self.graph, op, operators) is None)
+        costs = self._tile_costs(operators)
+        bias = [folded_bias(self.graph, op) for op in folded]
+        macs = costs.macs if costs else sum(op.macs for op in operators)
+        work = costs.other_flops if costs else sum(op.work.other_flops for op in operators)
+        # a batch norm costs a multiplication and an addition, a bias an addition: folding saves the first,
+        # and both where the convolution has a bias already
+        work -= sum(op.work.other_flops - (op.output.elements if b else 0) for op, b in zip(folded, bias, strict=True))
+        return Kernel(
+            operators,
+            (*self._reads(operators, folded, costs), *(Transfer(b, b.elements) for b in bias if b)),
+            self._writes(operators),
+            macs,
+            work,
+            folded,
+            (self.tiling or whole(operators)) if costs else None,
+            costs.live_elements if costs else 0,
+            costs.weight_elements if costs else 0,
+        )
+
+    def _tile_costs(self, operators: tuple[Operator, ...]) -> TileCosts | None:
+        """What tiling makes of the operators; None for a kernel that streams."""
+        if not is_tiled(operators):
+            return None
+        if reason := why_not_tiles(self.graph, operators):
+            raise FusionError(reason)
+        return tile_costs(operators, self.tiling or whole(operators))
+
+    def _reads(
+        self, operators: tuple[Operator, ...], folded: tuple[Operator, ...], costs: TileCosts | None
+    ) -> tuple[Transfer, ...]:
         inside = {t.name for op in operators for t in op.outputs}
         reads: dict[str, Transfer] = {}
         for op in operators:
             for tensor, elements in zip(op.inputs, op.work.read, strict=True):
+                if op in folded and tensor.is_constant:
+                    continue
                 for stored in self.graph.storage(tensor):
                     if stored.name not in inside:
                         # two operators may touch different parts of one tensor; all of it is the most that must come
                         known = reads[stored.name].elements if stored.name in reads else 0
                         reads[stored.name] = Transfer(stored, min(known + elements, stored.elements))
-        writes = [
+        if costs:
+            reads = {name: Transfer(r.tensor, costs.read.get(name, r.elements)) for name, r in reads.items()}
+        return tuple(reads.values())
+
+    def _writes(self, operators: tuple[Operator, ...]) -> tuple[Transfer, ...]:
+        return tuple(
             Transfer(tensor, elements)
             for op in operators
             for tensor, elements in zip(op.outputs, op.work.written, strict=True)
             if self._needed_outside(tensor, operators)
-        ]
-        return Kernel(operators, tuple(reads.values()), tuple(writes))
+        )
 
     def _needed_outside(self, tensor: Tensor, operators: tuple[Operator, ...]) -> bool:
         inside = {op.name for op in operators}
@@ -156,8 +209,60 @@ class Plan:
     def __len__(self) -> int:
         return len(self.kernels)
 
+    def kernel_of(self, name: str) -> Kernel:
+        """The kernel that runs an operator.
+
+        Raises
+        ------
+        UnknownNameError
+            No such operator.
+        FusionError
+            A view: it belongs to no kernel.
+        """
+        op = self.graph[name]
+        if op.is_view:
+            raise FusionError(f"{name} is a view ({op.kind}): it costs nothing and belongs to no kernel.")
+        return next(k for k in self.kernels if op in k.operators)
+
+    def why_not(self, a: str, b: str) -> str | None:
+        """Why the kernels of two operators cannot become one: None, or the first broken rule as a sentence.
+
+        What the plan's own rule set would not do is asked with `rules.why_not`; here it is what no rule set may do.
+        """
+        first, second = self.kernel_of(a), self.kernel_of(b)
+        together = in_order(self.graph, {op.name: op for op in (*first.operators, *second.operators)}.values())
+        reason = why_not_convex(self.graph, together) or why_not_connected(self.graph, first, second)
+        if reason is None:
+            try:
+                self._tile_costs(together)
+            except FusionError as error:
+                return str(error)
+        return reason
+
+    def diff(self, other: Plan, p: str | Precision = "fp32") -> list[Saved]:
+        """What changes from this plan to another: per tensor, the DRAM bytes before and after, largest saving first.
+
+        Raises
+        ------
+        FusionError
+            The other plan is of another graph.
+        """
+        if other.graph is not self.graph:
+            raise FusionError(f"plans of different graphs: {self.graph.name} and {other.graph.name}.")
+        before, after = self._bytes_by_tensor(precision(p)), other._bytes_by_tensor(precision(p))
+        changed = [Saved(t, before.get(t, 0.0), after.get(t, 0.0)) for t in dict.fromkeys([*before, *after])]
+        return sorted((s for s in changed if s.before != s.after), key=lambda s: s.after - s.before)
+
+    def _bytes_by_tensor(self, p: Precision) -> dict[str, float]:
+        moved = self.dram_moves.bytes_per_move(p.weight_bits, p.activation_bits)
+        total: dict[str, float] = {}
+        for (_, _, transfer), amount in zip(self.dram_transfers, moved, strict=True):
+            total[transfer.tensor.name] = total.get(transfer.tensor.name, 0.0) + float(amount)
+        return total
+
     def __repr__(self) -> str:
-        return f"<Plan of {self.graph.name}: {len(self)} kernels for {len(self.graph) - len(self.views)} operators>"
+        operators = len(self.graph) - len(self.views)
+        return f"<Plan of {self.graph.name} ({self.rules}): {len(self)} kernels for {operators} operators>"
 
     # -- the same as arrays: made once, read on every estimate -------------------------------------------------------
 
@@ -171,10 +276,15 @@ class Plan:
         """FLOPs of each kernel that are not multiply-accumulates."""
         return np.array([k.other_flops for k in self.kernels], dtype=float)
 
+    def on_chip_bytes_needed(self, p: Precision) -> NDArray[np.float64]:
+        """Bytes of tiles and of weights that each kernel needs on the chip at once: array (kernels, 2)."""
+        needed = [(k.live_elements * p.activation_bits, k.weight_elements * p.weight_bits) for k in self.kernels]
+        return np.ceil(np.array(needed, dtype=float) / 8)
+
     @cached_property
     def dram_moves(self) -> Moves:
         """What each kernel moves to and from DRAM."""
-        return _moves([(i, transfer) for i, _, transfer in self.dram_transfers])
+        return moves([(i, transfer) for i, _, transfer in self.dram_transfers])
 
     @property
     def dram_transfers(self) -> list[tuple[int, str, Transfer]]:
@@ -189,8 +299,13 @@ class Plan:
     @cached_property
     def on_chip_moves(self) -> Moves:
         """What the operators of each kernel would have moved one by one: the traffic that stays on the chip."""
-        alone = [(i, self._kernel((op,))) for i, kernel in enumerate(self.kernels) for op in kernel.operators]
-        return _moves([(i, transfer) for i, one in alone for transfer in (*one.reads, *one.writes)])
+        rows = []
+        for i, kernel in enumerate(self.kernels):
+            for op in kernel.operators:
+                if op not in kernel.folded:
+                    moved = (*self._reads((op,), (), None), *self._writes((op,)))
+                    rows += [(i, transfer) for transfer in moved]
+        return moves(rows)
 
 
 def unfused(graph: Graph) -> Plan:
@@ -204,18 +319,30 @@ def unfused(graph: Graph) -> Plan:
     >>> len(unfused(b.build(outputs=[b.relu(b.relu(x))])))
     2
     """
-    return Plan(graph, [(op,) for op in graph if not op.is_view])
+    return Plan(graph, [(op,) for op in graph if not op.is_view], rules="unfused")
 
 
-def _moves(rows: Sequence[tuple[int, Transfer]]) -> Moves:
-    def storage(t: Tensor) -> int:
-        if t.bits is not None:
-            return FIXED
-        return WEIGHT if t.is_constant and len(t.shape) > 1 else ACTIVATION
+def whole(operators: Sequence[Operator]) -> Tiling:
+    """One tile: the whole last output."""
+    height, width = operators[-1].output.shape[2:]
+    return Tiling((height, width))
 
-    return Moves(
-        kernel=np.array([i for i, _ in rows], dtype=np.intp),
-        elements=np.array([m.elements for _, m in rows], dtype=float),
-        storage=np.array([storage(m.tensor) for _, m in rows], dtype=np.intp),
-        fixed_bits=np.array([m.tensor.bits or 0 for _, m in rows], dtype=float),
-    )
+
+def _order(graph: Graph, groups: Sequence[tuple[Operator, ...]]) -> list[int]:
+    """The numbers of the groups in an order in which each runs after those that make what it reads."""
+    first = [min(graph.position(op) for op in ops) for ops in groups]
+    if all(len(ops) == 1 for ops in groups):
+        return [int(i) for i in np.argsort(first)]  # the graph's own order will do
+    import networkx as nx  # only fusion needs it, and it takes longer to load than the rest of the model
+
+    place = {op.name: i for i, ops in enumerate(groups) for op in ops}
+    order: nx.DiGraph = nx.DiGraph()
+    order.add_nodes_from(range(len(groups)))
+    for i, ops in enumerate(groups):
+        before = {place[producer.name] for op in ops for producer in working_producers(graph, op)}
+        order.add_edges_from((j, i) for j in before if j != i)
+    try:
+        return list(nx.lexicographical_topological_sort(order, key=first.__getitem__))
+    except nx.NetworkXUnfeasible:
+        loop = [groups[i][0].name for i, _ in nx.find_cycle(order)]
+        raise FusionError(f"not fused: the kernels of {' and '.join(loop)} wait for each other.") from None

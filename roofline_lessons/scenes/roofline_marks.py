@@ -6,6 +6,7 @@ and the sliders alone; golden vectors hold them equal, numbers and text.
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -135,7 +136,11 @@ def text_marks(t: Mapping[str, Any], est: Estimate) -> Marks:
     hidden = Points(est).hidden
     off = "Every kernel is on the plot."
     if hidden:
-        off = "Not on the plot (its axes are logarithmic): " + "; ".join(f"{name} {why}" for name, why in hidden) + "."
+        off = (
+            "Not on the plot (its axes are logarithmic): "
+            + "; ".join(f"{html.escape(name)} {why}" for name, why in hidden)
+            + "."
+        )
     launch = "unknown, not counted" if d.launch_seconds is None else f"{si(d.launch_seconds, 's')} each"
     texts = {
         "bandwidth_text": si(d.bandwidth, "B/s"),

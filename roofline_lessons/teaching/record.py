@@ -119,7 +119,7 @@ class Progress:
     def _change(self, change: Any) -> None:
         """Read, change, write, with the file locked: another notebook may do the same."""
         try:
-            with filelock.FileLock(f"{self.path}.lock", timeout=5):
+            with filelock.FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=5):
                 items = self._read() | self._unkept
                 change(items)
                 _write(self.path, items)
@@ -172,16 +172,23 @@ class ProgressMap(W.VBox):
 
 def map_html(items: dict[str, dict[str, Any]]) -> str:
     """The map of the lessons as HTML: a row per lesson, a mark per item (● done, ◐ tried, ○ not yet)."""
+    cell = 'style="padding:4px 18px 4px 0;text-align:left;font-size:15px"'
     rows = ""
     for lesson in lessons():
         marks = "".join(
-            f'<span title="{html.escape(name)}: {_state(items.get(name))}">{_mark(items.get(name))}</span> '
+            f'<span title="{html.escape(name)}: {_state(items.get(name))}" style="font-size:18px;color:#0072b2">'
+            f"{_mark(items.get(name))}</span> "
             for name in lesson["items"]
         )
         done = sum(_is_done(items.get(name)) for name in lesson["items"])
-        link = f'<a href="{lesson["file"]}">{html.escape(lesson["title"])}</a>'
-        rows += f"<tr><td>{link}</td><td>{marks}</td><td>{done} of {len(lesson['items'])}</td></tr>"
-    return f'<table class="rl-progress"><caption>● done &nbsp; ◐ tried &nbsp; ○ not yet</caption>{rows}</table>'
+        link = f'<a href="{lesson["file"]}" style="text-decoration:underline">{html.escape(lesson["title"])}</a>'
+        rows += (
+            f"<tr><td {cell}>{link}</td><td {cell}>{marks}</td><td {cell}>{done} of {len(lesson['items'])}</td></tr>"
+        )
+    return (
+        f'<div style="padding:4px 0;font-size:14px"><b>What you have done</b> &nbsp; ● done &nbsp; ◐ tried &nbsp; '
+        f"○ not yet</div><table>{rows}</table>"
+    )
 
 
 @functools.cache

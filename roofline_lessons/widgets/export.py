@@ -1,20 +1,19 @@
-"""`export_html`: an explorer as one HTML file that works without a kernel and without a network."""
+"""`export_html`: a widget as one HTML file that works without a kernel and without a network."""
 
 from __future__ import annotations
 
-import gzip
 import html
 import json
-import sys
-from importlib import resources
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import ipywidgets as W
 from ipywidgets import embed
 
-#: Browser halves of the installed packages, by AMD module name: they match the Python halves exactly.
-_INSTALLED = ("bqscales", "bqplot", "anywidget")
+from .driver import javascript
+
+_States = dict[str, dict[str, Any]]
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -22,26 +21,29 @@ _PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
-<style>body {{ margin: 24px auto; max-width: 1240px; padding: 0 16px; background: #fff; color: #1c1f26;
-  font-family: system-ui, sans-serif; }} h1 {{ font-size: 24px; }}</style>
-{scripts}
+<!-- The scripts below are the browser halves of {packages}, unchanged, with the licences that these packages carry. -->
 </head>
 <body>
 <h1>{title}</h1>
-<script type="application/vnd.jupyter.widget-state+json">{state}</script>
-<script type="application/vnd.jupyter.widget-view+json">{view}</script>
+<div id="widget"></div>
+<p class="note">{note}</p>
 <noscript>This page draws its picture with JavaScript, which is off here.</noscript>
+<script>{page}</script>
+{modules}
+<style>
+html {{ color-scheme: light; background: #fff; }}
+body {{ margin: 24px auto; max-width: 1240px; padding: 0 16px; color: #1c1f26; font-family: system-ui, sans-serif; }}
+h1 {{ font-size: 24px; }}
+.note {{ color: #5b6270; font-size: 14px; }}
+.jupyter-widgets-disconnected::before {{ content: none; }} /* without a kernel, each widget would show a broken link */
+.fa {{ font-style: normal; }} /* the page has no font of icons: arrows of an accordion are letters */
+.fa-caret-right::before {{ content: "▸ "; }}
+.fa-caret-down::before {{ content: "▾ "; }}
+</style>
+<script>showWidgets({states}, "{id}", document.getElementById("widget"));</script>
 </body>
 </html>
 """
-
-# The builds are anonymous AMD modules. In a page of their own they need a name, or require.js refuses them.
-_NAMED = """(function (define) {{
-{code}
-}})(Object.assign(
-  (dependencies, factory) => factory === undefined
-    ? window.define("{name}", [], dependencies) : window.define("{name}", dependencies, factory),
-  {{amd: {{}}}}));"""
 
 
 def export_html(widget: W.DOMWidget, path: Path | str, title: str | None = None) -> Path:
@@ -58,57 +60,74 @@ def export_html(widget: W.DOMWidget, path: Path | str, title: str | None = None)
     Returns
     -------
     Path
-        The file, absolute. About 5 MB: all libraries are in it, so it opens from a USB stick.
+        The file, absolute. About 2 MB: all libraries are in it, so it opens from a USB stick.
 
     Raises
     ------
     ValueError
-        Not a widget, or a folder that does not exist.
+        Not a widget; a folder that does not exist; a widget whose browser half cannot be had or needs a notebook.
 
     Notes
     -----
-    Menus ask the kernel for new tables. There is none in the page, so they are greyed out in it.
+    Menus ask the kernel for new tables. There is none in the page, so they are greyed out in it. Icons of buttons are
+    not in it either: they are a font of JupyterLab's.
     """
     if not isinstance(widget, W.DOMWidget):
         raise ValueError(f"only a widget can be exported, not {type(widget).__name__}; try rl.RooflineExplorer().")
     target = Path(path).absolute()
     if not target.parent.is_dir():
         raise ValueError(f"cannot write {target.name}: the folder {target.parent} does not exist.")
-    data = embed.embed_data(views=[widget], state=page_state(widget), drop_defaults=False)
+    states = page_states(widget)
+    used = {state["model_module"] for state in states.values()}
+    halves = dict(_browser_half(module) for module in ("@jupyter-widgets/base", *sorted(used)))  # all need the first
     page = _PAGE.format(
         title=html.escape(title or "Roofline explorer"),
-        scripts="\n".join(f"<script>{_inert(code)}</script>" for code in _scripts()),
-        state=_inert(json.dumps(data["manager_state"])),
-        view=_inert(json.dumps(data["view_specs"][0])),
+        note="Greyed-out controls need a notebook." if any(_is_off(state) for state in states.values()) else "",
+        packages=", ".join(f"{package} {metadata.version(package)}" for package in halves),
+        page=javascript("page.js"),
+        modules="\n".join(f'<script data-package="{p}">{_inert(code)}</script>' for p, code in halves.items()),
+        states=json.dumps(states).replace("<", "\\u003c"),
+        id=widget.model_id,
     )
     target.write_text(page, encoding="utf-8")
     return target
 
 
-def page_state(widget: W.DOMWidget) -> dict[str, Any]:
-    """The state of a widget and of everything it refers to, with what needs a kernel disabled."""
+def page_states(widget: W.DOMWidget) -> _States:
+    """The states of a widget and of everything it refers to, with the controls off that need a kernel."""
     # defaults must be in: without them the driver finds no value and its sliders do nothing, silently
-    state = embed.dependency_state([widget], drop_defaults=False)
-    for model in state.values():
-        if model["model_name"] in ("DropdownModel", "ButtonModel"):
-            model["state"]["disabled"] = True
-    return state
+    states: _States = embed.dependency_state([widget], drop_defaults=False)
+    live = {reference for state in states.values() for reference in _listened(state["state"])}
+    for id, state in states.items():
+        if "disabled" in state["state"] and f"IPY_MODEL_{id}" not in live:
+            state["state"]["disabled"] = True
+    return states
 
 
-def _scripts() -> list[str]:
-    vendored = [_vendored("require.js.gz"), _vendored("embed-amd.js.gz")]
-    return [*vendored, *(_NAMED.format(code=_installed(name), name=name) for name in _INSTALLED)]
+def _listened(state: dict[str, Any]) -> list[str]:
+    """The widgets that a driver or a browser-side link listens to."""
+    ends = [state[end][0] for end in ("source", "target") if isinstance(state.get(end), list)]
+    return [*ends, *state["controls"].values()] if isinstance(state.get("controls"), dict) else ends
 
 
-def _vendored(name: str) -> str:
-    return gzip.decompress(resources.files(__package__).joinpath("vendor", name).read_bytes()).decode("utf-8")
+def _is_off(state: dict[str, Any]) -> bool:
+    return bool(state["state"].get("disabled"))
 
 
-def _installed(name: str) -> str:
-    path = Path(sys.prefix, "share", "jupyter", "nbextensions", name, "index.js")
-    if not path.exists():
-        raise ValueError(f"the browser half of {name} is not at {path}: install it anew with `pip install {name}`.")
-    return path.read_text(encoding="utf-8")
+def _browser_half(module: str) -> tuple[str, str]:
+    """The package that brings a module of widgets, and the module's JavaScript.
+
+    It comes from the installed package, so that it matches the Python half.
+    """
+    if module == "@jupyter-widgets/output":
+        raise ValueError("an Output widget shows what a kernel prints: it cannot be exported.")
+    own = module.startswith("@jupyter-widgets/")
+    package, file = ("widgetsnbextension", "jupyter-js-widgets/extension.js") if own else (module, f"{module}/index.js")
+    try:
+        inside = next(f for f in metadata.files(package) or [] if f.match(f"nbextensions/{file}"))
+        return package, Path(str(inside.locate())).read_text(encoding="utf-8")
+    except (metadata.PackageNotFoundError, StopIteration, OSError):
+        raise ValueError(f"the browser half of {package} cannot be found: `pip install {package}` brings it.") from None
 
 
 def _inert(code: str) -> str:

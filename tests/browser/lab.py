@@ -106,9 +106,13 @@ class Lab:
             timeout=60_000,
         )
 
-    def start(self, command: str) -> None:
-        """Give JupyterLab a command and do not wait for its end."""
-        self.page.evaluate("c => { jupyterapp.commands.execute(c); }", f"notebook:{command}")
+    def start(self, command: str, cell: int | None = None) -> None:
+        """Give JupyterLab a command, at a cell if one is named, and do not wait for its end."""
+        self.page.evaluate(
+            "([command, cell]) => { if (cell !== null) jupyterapp.shell.currentWidget.content.activeCellIndex = cell;"
+            " jupyterapp.commands.execute(command); }",
+            [f"notebook:{command}", cell],
+        )
 
     def run_all(self, seconds: float = 60) -> None:
         """Run every cell and wait for the end. The first error fails the test."""

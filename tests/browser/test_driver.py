@@ -8,9 +8,11 @@ import math
 import random
 import struct
 
+import numpy as np
 import pytest
 
 import roofline_lessons as rl
+from roofline_lessons.cost import classify
 from roofline_lessons.scenes import RooflineScene
 from roofline_lessons.scenes.roofline import BANDWIDTH_FACTORS, PEAK_FACTORS
 from roofline_lessons.text import number, percent, si
@@ -50,12 +52,13 @@ def devices() -> list[rl.Device]:
         name="chip",
         vector_peak=2.5e11,
         launch_seconds=5e-6,
-        levels=(rl.MemoryLevel("L1", bytes_per_second=3e11), rl.MemoryLevel("L2", bytes_per_second=2e11)),
+        levels=(rl.MemoryLevel("L2", bytes_per_second=2e11), rl.MemoryLevel("L1", bytes_per_second=3e11)),
         joules_per_flop={"fp32": 1e-12},
         joules_per_dram_byte=1.6e-10,
         static_watts=2.5,
     )
-    return [odd, chip, chip.with_(joules_per_on_chip_byte=1e-11), *(rl.device(i) for i in rl.devices())]
+    at_once = odd.with_(name="no launch cost", launch_seconds=0)
+    return [odd, at_once, chip, chip.with_(joules_per_on_chip_byte=1e-11), *(rl.device(i) for i in rl.devices())]
 
 
 def scenes():
@@ -83,6 +86,15 @@ def test_golden_vectors(driver):
     assert count > 300
 
 
+def test_bounds_are_named_alike(driver):
+    """Nothing to do, one time alone, the edge of balanced, launches of every size."""
+    times = (0.0, 1e-9, 1.0, 1.05, 1.0500000000000003, 1.06, 2.0)
+    calls = list(itertools.product(times, times, (0.0, 1e-9, 1.5, 2.0, 3.0)))
+    expected = [int(classify(np.array(a), np.array(m), launch)) for a, m, launch in calls]
+    assert driver("classify", calls) == expected
+    assert set(expected) == {0, 1, 2, 3}
+
+
 def same(shown, expected, where: str) -> None:
     if isinstance(expected, dict):
         assert list(shown) == list(expected), where
@@ -99,7 +111,9 @@ def same(shown, expected, where: str) -> None:
 
 
 def values() -> list[float]:
-    """Random doubles of any size, and ties of rounding: halves that binary holds exactly, and what rounds up a digit."""
+    """Random doubles of any size, and ties of rounding: halves that binary holds exactly, and what rounds up a
+    digit.
+    """
     rng = random.Random(1)
     ties = [s * m * 2.0**k for s in (1, -1) for m in (0.125, 2.5, 0.5, 1.25, 4.125, 17.25) for k in range(-12, 30, 3)]
     edges = [0.0, 999.5, 999.4999, 999_500.0, 0.9995, 1e-13, 1e22, 5e-324, 1.7e308, 1e15, 0.001, 0.00099951, 999_999.0]

@@ -163,8 +163,8 @@ def test_python_sets_the_controls_and_knows_where_they_are(lab, scene):
     expect(explorer, scene)
     lab.wait_for_status("idle")
     lab.page.wait_for_timeout(300)
-    lab.start("run-all-below")
-    lab.page.wait_for_function("() => document.querySelector('.noUi-handle').ariaValueText.startsWith('17.1')")
+    lab.start("run-all-below", cell=1)
+    lab.page.wait_for_function("() => document.querySelector('.noUi-handle')?.ariaValueText.startsWith('17.1')")
     assert [c["outputs"] for c in lab.cells()][1:] == [[], []]  # no error: the scene had followed the slider
     explorer.frame()
     scene.reset()
@@ -180,7 +180,8 @@ def test_the_kernel_never_overwrites_the_picture(lab, scene):
     lab.page.on("websocket", lambda ws: None)  # the kernel's socket is open already: listen to it in the page
     lab.page.evaluate(
         "() => { window.updates = []; const k = jupyterapp.shell.currentWidget.sessionContext.session.kernel;"
-        " k.iopubMessage.connect((_, m) => { if (m.header.msg_type === 'comm_msg' && m.content.data?.method === 'update')"
+        " k.iopubMessage.connect((_, m) => {"
+        " if (m.header.msg_type === 'comm_msg' && m.content.data?.method === 'update')"
         " updates.push(...Object.keys(m.content.data.state)); }); }"
     )
     explorer.press("bandwidth", "ArrowRight", 12)

@@ -150,7 +150,7 @@ def test_a_tensor_fills_whole_bytes():
     assert dram_bytes(lambda b: b.relu(b.input("x", (3,))), "int4") == 2 + 2
 
 
-# -- kernels of several operators: what is needed outside travels, once -------------------------------------------------
+# -- kernels of several operators: what is needed outside travels, once ------------------------------------------------
 
 
 def relu_chain(b, length=3):
@@ -258,10 +258,10 @@ def test_a_view_that_is_a_graph_output_keeps_its_bytes():
 
 def test_one_kernel_reads_a_shared_weight_once():
     b = rl.GraphBuilder("toy")
-    x, w = b.input("x", (2, 8)), b.weight("w", (8, 8))
-    graph = b.build(outputs=[b.dense(b.dense(x, 8, weight=w, bias=False), 8, weight=w, bias=False)])
+    x, w = b.input("x", (2, 8, 1, 1)), b.weight("w", (8, 8, 1, 1))
+    graph = b.build(outputs=[b.conv2d(b.conv2d(x, 8, weight=w, bias=False), 8, weight=w, bias=False)])
     assert graph.params == 64
-    assert moves(plan_of(graph, "dense_0 dense_1").kernels[0]) == ({"x": 16, "w": 64}, {"dense_1.out": 16})
+    assert moves(plan_of(graph, "conv_0 conv_1").kernels[0]) == ({"x": 16, "w": 64}, {"conv_1.out": 16})
     assert sum(moves(k)[0]["w"] for k in rl.unfused(graph).kernels) == 128
 
 

@@ -134,8 +134,8 @@ def test_the_bound_of_a_plan_is_where_the_time_goes():
 # -- two engines -------------------------------------------------------------------------------------------------------
 
 
-# A100 (DESIGN section 5): products at 312, the rest at 19.5 TFLOP/s. 1024^3 MAC: 2 * 1024^3 / 312e12 = 6.883 us; bias of
-# 1024^2: 53.77 ns. As if all ran on the matrix unit: 6.886 us.
+# A100 (DESIGN section 5): products at 312, the rest at 19.5 TFLOP/s. 1024^3 MAC: 2 * 1024^3 / 312e12 = 6.883 us; bias
+# of 1024^2: 53.77 ns. As if all ran on the matrix unit: 6.886 us.
 def test_work_that_is_not_a_product_runs_on_the_vector_unit():
     graph = graph_of(lambda b: b.dense(b.input("x", (1024, 1024)), 1024))
     two_engines = rl.Device("two", peak={"fp16": 312e12}, vector_peak=19.5e12, bandwidth=1.555e12)

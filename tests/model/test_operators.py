@@ -1,16 +1,12 @@
-"""What each kind of operator costs, against counts worked by hand and counts by brute force.
+"""What each kind of operator costs, against counts worked by hand.
 
 "A1" ... are rows of references/faults.md: faults of other tools, with the right values.
 """
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-import roofline_lessons as rl
 from roofline_lessons import operators
-from tests.model.toys import dram_bytes, graph_of, operator_of
+from tests.model.toys import dram_bytes, graph_of, image, operator_of, rows
 
 # -- known answers -----------------------------------------------------------------------------------------------------
 
@@ -152,15 +148,21 @@ def test_every_work_per_element_has_a_reason():
         assert flops >= 0 and reason
 
 
+# -- shared weights ----------------------------------------------------------------------------------------------------
+
+
+# G11: two products with one weight of 64 x 64 on 4 rows.
+def test_a_shared_weight_counts_once_as_a_parameter():
+    def twice(b):
+        w = b.weight("w", (64, 64))
+        x = b.input("x", (4, 64))
+        return b.dense(b.dense(x, 64, weight=w, bias=False), 64, weight=w, bias=False)
+
+    graph = graph_of(twice)
+    assert (graph.params, graph.macs) == (4_096, 32_768)
+
+
 # -- every kind, counted by hand ---------------------------------------------------------------------------------------
-
-
-def image(b, channels=4):
-    return b.input("x", (1, channels, 6, 6))
-
-
-def rows(b, name="x"):
-    return b.input(name, (2, 3, 4))
 
 
 def unary(kind):
@@ -263,265 +265,3 @@ def test_depthwise_is_a_family_of_its_own():
 
     assert conv(channels=4, groups=4) == "depthwise convolution"
     assert conv(channels=4, groups=2) == conv(channels=1, groups=1) == "convolution"
-
-
-# -- convolutions by brute force ---------------------------------------------------------------------------------------
-
-
-def slots(size, kernel, stride, before, after, dilation):
-    """First taps of every window that fits, by trying all."""
-    return [p for p in range(0, size + before + after, stride) if p + dilation * (kernel - 1) < size + before + after]
-
-
-@st.composite
-def convolutions(draw):
-    def either():
-        return draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
-
-    groups = draw(st.integers(1, 3))
-    return {
-        "batch": draw(st.integers(1, 2)),
-        "inputs": groups * draw(st.integers(1, 2)),
-        "outputs": groups * draw(st.integers(1, 2)),
-        "size": draw(st.tuples(st.integers(5, 8), st.integers(5, 8))),
-        "kernel": either(),
-        "stride": either(),
-        "dilation": draw(st.tuples(st.integers(1, 2), st.integers(1, 2))),
-        "padding": draw(st.tuples(*[st.integers(0, 2)] * 4)),
-        "groups": groups,
-    }
-
-
-@given(convolutions())
-def test_convolution_of_ones(c):
-    """Convolve an image of ones (its padding too) with a kernel of ones: the sum of the result is the MACs."""
-    (h, w), (kh, kw), (sh, sw), (dh, dw), (top, bottom, left, right) = (
-        c[part] for part in ("size", "kernel", "stride", "dilation", "padding")
-    )
-    ys, xs = slots(h, kh, sh, top, bottom, dh), slots(w, kw, sw, left, right, dw)
-    padded = np.ones((c["batch"], c["inputs"], h + top + bottom, w + left + right))
-    result = np.zeros((c["batch"], c["outputs"], len(ys), len(xs)))
-    inputs, outputs = c["inputs"] // c["groups"], c["outputs"] // c["groups"]
-    for g in range(c["groups"]):
-        part = padded[:, g * inputs : (g + 1) * inputs]
-        for i, y in enumerate(ys):
-            for j, x in enumerate(xs):
-                window = part[:, :, y : y + dh * (kh - 1) + 1 : dh, x : x + dw * (kw - 1) + 1 : dw]
-                result[:, g * outputs : (g + 1) * outputs, i, j] = window.sum((1, 2, 3))[:, None]
-
-    op = operator_of(
-        lambda b: b.conv2d(
-            b.input("x", (c["batch"], c["inputs"], h, w)), c["outputs"], c["kernel"], stride=c["stride"],
-            padding=c["padding"], dilation=c["dilation"], groups=c["groups"], bias=False,
-        )
-    )  # fmt: skip
-    assert op.output.shape == result.shape
-    assert op.macs == result.sum()
-
-
-@given(convolutions())
-def test_transposed_convolution_of_ones(c):
-    """Spread every one of an image of ones over a window of ones: the sum before cropping is the MACs."""
-    (h, w), (kh, kw), (sh, sw), (dh, dw) = (c[part] for part in ("size", "kernel", "stride", "dilation"))
-    inputs, outputs = c["inputs"] // c["groups"], c["outputs"]
-    full = np.zeros((c["batch"], outputs, (h - 1) * sh + dh * (kh - 1) + 1, (w - 1) * sw + dw * (kw - 1) + 1))
-    for y in range(h):
-        for x in range(w):
-            full[:, :, y * sh : y * sh + dh * (kh - 1) + 1 : dh, x * sw : x * sw + dw * (kw - 1) + 1 : dw] += inputs
-    top, bottom, left, right = c["padding"]
-    cropped = full[:, :, top : full.shape[2] - bottom, left : full.shape[3] - right]
-    if cropped.size == 0:
-        return
-
-    op = operator_of(
-        lambda b: b.conv_transpose2d(
-            b.input("x", (c["batch"], c["inputs"], h, w)), outputs, c["kernel"], stride=c["stride"],
-            padding=c["padding"], dilation=c["dilation"], groups=c["groups"], bias=False,
-        )
-    )  # fmt: skip
-    assert op.output.shape == cropped.shape
-    assert op.macs == full.sum()
-
-
-def same_padding(size, kernel, stride, dilation):
-    """TensorFlow's rule, as the notes on padding of tf.nn write it: (before, after) along one axis."""
-    reach = (kernel - 1) * dilation + 1
-    along = max(reach - stride, 0) if size % stride == 0 else max(reach - size % stride, 0)
-    return along // 2, along - along // 2
-
-
-@given(size=st.integers(1, 20), kernel=st.integers(1, 7), stride=st.integers(1, 4), dilation=st.integers(1, 3))
-def test_same_padding_is_tensorflows(size, kernel, stride, dilation):
-    op = operator_of(
-        lambda b: b.conv2d(b.input("x", (1, 1, size, 9)), 1, kernel, stride=stride, dilation=dilation, padding="same")
-    )
-    assert op.attributes["padding"][:2] == same_padding(size, kernel, stride, dilation)
-    assert op.output.shape[2:] == (-(-size // stride), -(-9 // stride))
-
-
-# The case in every tutorial: 224 -> 112 with a 3 x 3 kernel pads 0 in front and 1 behind.
-def test_same_padding_of_an_even_image():
-    op = operator_of(lambda b: b.conv2d(b.input("x", (1, 3, 224, 224)), 8, 3, stride=2, padding="same"))
-    assert op.attributes["padding"] == (0, 1, 0, 1)
-
-
-# A convolution and the transposed one with the same settings undo each other's shape; output_padding picks one of the
-# sizes that a stride maps to the same result (Dumoulin & Visin, arXiv 1603.07285, section 4.6).
-@pytest.mark.parametrize("size, extra", [(7, 0), (8, 1)])
-def test_output_padding(size, extra):
-    small = operator_of(lambda b: b.conv2d(b.input("x", (1, 1, size, size)), 1, 3, stride=2, padding=1)).output.shape
-    assert small == (1, 1, 4, 4)
-    op = operator_of(lambda b: b.conv_transpose2d(b.input("x", small), 1, 3, stride=2, padding=1, output_padding=extra))
-    assert op.output.shape == (1, 1, size, size)
-
-
-# -- numpy agrees on shapes --------------------------------------------------------------------------------------------
-
-SIDES = st.integers(1, 3)
-
-
-@given(st.lists(st.tuples(SIDES, SIDES), min_size=1, max_size=4), st.integers(0, 3))
-def test_broadcasting_is_numpys(sides, dropped):
-    full = tuple(side for side, _ in sides)
-    other = tuple(side if keep > 1 else 1 for side, keep in sides)[dropped:]
-    op = operator_of(lambda b: b.add(b.input("x", other), b.input("y", full)))
-    assert op.output.shape == (np.ones(other) + np.ones(full)).shape
-    assert op.flops == (np.ones(other) + np.ones(full)).sum() / 2
-
-
-@given(st.lists(SIDES, max_size=2), SIDES, SIDES, SIDES)
-def test_matrix_product_is_numpys(lead, m, k, n):
-    x, y = (*lead, m, k), (*lead[1:], k, n)
-    op = operator_of(lambda b: b.matmul(b.input("x", x), b.input("y", y)))
-    product = np.ones(x) @ np.ones(y)
-    assert op.output.shape == product.shape
-    assert op.macs == product.sum()
-
-
-# -- shared weights ----------------------------------------------------------------------------------------------------
-
-
-# G11: two products with one weight of 64 x 64 on 4 rows.
-def test_a_shared_weight_counts_once_as_a_parameter():
-    def twice(b):
-        w = b.weight("w", (64, 64))
-        x = b.input("x", (4, 64))
-        return b.dense(b.dense(x, 64, weight=w, bias=False), 64, weight=w, bias=False)
-
-    graph = graph_of(twice)
-    assert (graph.params, graph.macs) == (4_096, 32_768)
-
-
-# -- what does not fit is said in words --------------------------------------------------------------------------------
-
-# how it is built, and what the message must hold: the operator, the tensor, what would be right
-REFUSED = [
-    (lambda b: b.conv2d(b.input("x", (3, 8, 8)), 4), ["conv_0", "x", "(batch, channels, height, width)", "(3, 8, 8)"]),
-    (lambda b: b.conv2d(image(b), 4, 9), ["conv_0", "9", "6"]),
-    (lambda b: b.conv2d(image(b, 6), 8, 3, groups=4), ["conv_0", "4 groups", "x", "6"]),
-    (lambda b: b.conv2d(image(b), 6, 3, groups=4), ["conv_0", "4 groups", "6 output channels"]),
-    (lambda b: b.conv2d(image(b), 4, 3, padding="valid"), ["conv_0", '"same"', "'valid'"]),
-    (lambda b: b.conv2d(image(b), 4, 3, padding=(1, 1, 1)), ["conv_0", "padding", "(1, 1, 1)"]),
-    (lambda b: b.conv2d(image(b), 4, 2.5), ["conv_0", "kernel", "2.5"]),
-    (lambda b: b.conv2d(image(b), 4, 3, stride=0), ["conv_0", "stride", "at least 1", "0"]),
-    (lambda b: b.conv2d(image(b), 0), ["conv_0", "channels", "at least 1", "0"]),
-    (lambda b: b.conv2d(image(b), 4, 3, weight=b.weight("w", (4, 4, 5, 5))), ["conv_0", "w", "(4, 4, 3, 3)"]),
-    (lambda b: b.conv2d(image(b), 4, 3, weight=b.weight("w", (8, 4, 3, 3))), ["conv_0", "w", "(4, 4, 3, 3)"]),
-    (lambda b: b.conv_transpose2d(b.input("x", (8, 8)), 4), ["conv_transpose_0", "x", "(8, 8)"]),
-    (lambda b: b.conv_transpose2d(image(b), 5, groups=2), ["conv_transpose_0", "2 groups", "5 output channels"]),
-    (lambda b: b.conv_transpose2d(image(b), 4, groups=3), ["conv_transpose_0", "3 groups", "x", "4"]),
-    (lambda b: b.conv_transpose2d(image(b), 4, padding=7), ["conv_transpose_0", "crops the whole output"]),
-    (lambda b: b.conv_transpose2d(image(b), 4, padding="same"), ["conv_transpose_0", "padding", "'same'"]),
-    (lambda b: b.dense(b.input("x", (4, 10)), 8, weight=b.weight("w", (8, 12))), ["dense_0", "w", "(8, 10)"]),
-    (lambda b: b.dense(b.input("x", (10,)), 8), ["dense_0", "x", "(10,)"]),
-    (lambda b: b.matmul(rows(b), rows(b, "y")), ["matmul_0", "x", "y", "4", "3"]),
-    (lambda b: b.matmul(rows(b), b.input("y", (4,))), ["matmul_0", "two dimensions", "(4,)"]),
-    (lambda b: b.matmul(b.input("q", (1, 8, 4, 4)), b.input("k", (1, 2, 4, 4)), share=3),
-        ["matmul_0", "(1, 8)", "(1, 6)", "broadcast"]),
-    (lambda b: b.matmul(b.input("q", (4, 4)), b.input("k", (4, 4)), share=2), ["matmul_0", "share=2", "k", "head"]),
-    (lambda b: b.add(rows(b), b.input("y", (5,))), ["add_0", "(2, 3, 4)", "(5,)", "broadcast"]),
-    (lambda b: b.batch_norm(b.input("x", (4,))), ["batch_norm_0", "x", "axis 1"]),
-    (lambda b: b.max_pool(rows(b), 2), ["max_pool_0", "x", "(batch, channels, height, width)"]),
-    (lambda b: b.max_pool(image(b), 2, stride=0), ["max_pool_0", "stride", "at least 1", "0"]),
-    (lambda b: b.global_avg_pool(b.input("x", (4, 8))), ["global_avg_pool_0", "x", "(4, 8)"]),
-    (lambda b: b.softmax(rows(b), axis=3), ["softmax_0", "x", "axis 3"]),
-    (lambda b: b.reduce_sum(rows(b), [5]), ["reduce_sum_0", "x", "axis 5"]),
-    (lambda b: b.concat([rows(b), b.input("y", (2, 3, 5))]), ["concat_0", "axis 1", "(2, 3, 5)"]),
-    (lambda b: b.concat([]), ["concat_0", "at least one"]),
-    (lambda b: b.reshape(rows(b), (5, 5)), ["reshape_0", "x", "24", "25"]),
-    (lambda b: b.reshape(rows(b), (5, -1)), ["reshape_0", "x", "24"]),
-    (lambda b: b.flatten(rows(b), axis=4), ["flatten_0", "x", "axis 4"]),
-    (lambda b: b.squeeze(rows(b), [0]), ["squeeze_0", "x", "size 1"]),
-    (lambda b: b.transpose(rows(b), (0, 1)), ["transpose_0", "x", "3 axes"]),
-    (lambda b: b.upsample(image(b), 2, mode="bicubic"), ["upsample_0", "bicubic", "bilinear"]),
-    (lambda b: b.upsample(image(b), 1.5), ["upsample_0", "scale", "1.5"]),
-    (lambda b: b.input("x", (1, 0)), ["x", "at least 1", "(1, 0)"]),
-    (lambda b: b.input("x", (1, 2.5)), ["x", "whole number", "2.5"]),
-    (lambda b: b.input("ids", (1, 2), bits=0), ["ids", "bits", "at least 1"]),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("build, words", REFUSED)
-def test_what_does_not_fit_is_said_in_words(build, words):
-    with pytest.raises(ValueError) as refusal:
-        operator_of(build)
-    for word in words:
-        assert word in str(refusal.value)
-
-
-def test_numpy_integers_are_whole_numbers():
-    size = np.array([1, 4, 6, 6]) // 1
-    op = operator_of(lambda b: b.conv2d(b.input("x", size), np.int64(4), np.int64(3)))
-    assert op.output.shape == (1, 4, 4, 4)
-    assert isinstance(op.macs, int)
-
-
-# -- the graph ---------------------------------------------------------------------------------------------------------
-
-
-def graph_error(build):
-    with pytest.raises(rl.GraphError) as refusal:
-        build(rl.GraphBuilder("net"))
-    return str(refusal.value)
-
-
-def test_a_graph_needs_operators_and_outputs():
-    assert "no operator" in graph_error(lambda b: b.build(outputs=[b.input("x", (1,))]))
-    assert "no output" in graph_error(lambda b: (b.relu(b.input("x", (1,))), b.build(outputs=[])))
-
-
-def test_names_differ():
-    def two_operators(b):
-        x = b.input("x", (1,))
-        b.build(outputs=[b.relu(b.relu(x, name="act"), name="act")])
-
-    def two_inputs(b):
-        b.build(outputs=[b.add(b.input("x", (1,)), b.input("x", (1,)))])
-
-    def two_weights(b):
-        x = b.dense(b.input("x", (1, 8)), 8, weight=b.weight("w", (8, 8)))
-        b.build(outputs=[b.dense(x, 4, weight=b.weight("w", (4, 8)))])
-
-    assert "'act'" in graph_error(two_operators)
-    assert "'x'" in graph_error(two_inputs)
-    assert "'w'" in graph_error(two_weights)
-
-
-def test_a_given_name_does_not_get_in_the_way():
-    b = rl.GraphBuilder("net")
-    x = b.relu(b.relu(b.input("x", (1,)), name="relu_0"))
-    assert len(b.build(outputs=[x])) == 2
-
-
-def test_tensors_come_from_the_same_builder():
-    stranger = rl.GraphBuilder("other").input("stranger", (1,))
-    assert "'stranger'" in graph_error(lambda b: b.build(outputs=[b.relu(stranger)]))
-    assert "'stranger'" in graph_error(lambda b: (b.relu(b.input("x", (1,))), b.build(outputs=[stranger])))
-
-
-def test_operators_by_name():
-    graph = graph_of(lambda b: b.relu(b.conv2d(image(b), 4)))
-    assert [op.name for op in graph] == ["conv_0", "relu_0"]
-    assert graph["relu_0"] in graph
-    with pytest.raises(rl.UnknownNameError, match="did you mean 'relu_0'"):
-        graph["relu_1"]

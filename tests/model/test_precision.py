@@ -37,7 +37,8 @@ def test_the_peak_follows_the_arithmetic_not_the_storage():
     assert times == pytest.approx([2 * 4096**3 / 989.4e12] * 3)
 
 
-# E6: the format of the arithmetic alone picks the peak: int4 is not int8, and a cache kept in 16 bits changes bytes only.
+# E6: the format of the arithmetic alone picks the peak: int4 is not int8, and a cache kept in 16 bits changes bytes
+# only.
 def test_bits_do_not_pick_the_peak():
     device = rl.Device("int8 unit", peak={"fp16": 1e12, "int8": 4e12}, bandwidth=1e11)
     assert device.peak_for("int8") == 4e12

@@ -21,8 +21,20 @@ def operator_of(build):
     return graph_of(build).operators[-1]
 
 
+def image(b, channels=4):
+    """An input of one 6 x 6 image."""
+    return b.input("x", (1, channels, 6, 6))
+
+
+def rows(b, name="x"):
+    """An input of (2, 3, 4): 24 elements."""
+    return b.input(name, (2, 3, 4))
+
+
 def made_up(*jobs):
-    """A graph of independent operators that do exactly (FLOPs, bytes) each; estimate it at int8, one byte an element."""
+    """A graph of independent operators that do exactly (FLOPs, bytes) each; estimate it at int8, one byte an
+    element.
+    """
     inputs, operators = [], []
     for i, (flops, moved) in enumerate(jobs):
         x, y = rl.Tensor(f"x_{i}", (max(int(moved), 1),)), rl.Tensor(f"y_{i}", (1,))

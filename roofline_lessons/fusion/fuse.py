@@ -1,0 +1,105 @@
+"""`fuse`: from a rule set, or from groups by hand, to a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import FusionError, whole
+from ..graph import Graph, Operator
+from .legality import is_tiled, why_not_convex, why_not_tiles, working_producers
+from .plan import Plan
+from .rules import RuleSet, objection, rule_set
+from .tiling import Tiling
+
+
+def fuse(
+    graph: Graph,
+    rules: str | RuleSet | None = None,
+    depth: int | None = None,
+    *,
+    groups: Sequence[Sequence[str]] | None = None,
+    tile: int | tuple[int, int] | None = None,
+    halo: str = "recompute",
+    fold: bool | None = None,
+) -> Plan:
+    """Fuse operators into kernels.
+
+    Parameters
+    ----------
+    graph : Graph
+    rules : str or RuleSet
+        The greedy pass of a compiler under these rules; "epilogue" when neither rules nor groups are given.
+    depth : int, optional
+        The most operators one kernel may hold. 1 is unfused.
+    groups : sequence of sequence of str, optional
+        By hand instead: names of the operators of each kernel. Operators that are not named run alone.
+    tile : int or (height, width), optional
+        Tile of kernels with several windowed operators; the whole output when not given.
+    halo : str
+        "recompute", "cache rows" or "cache all".
+    fold : bool, optional
+        Fold batch norms into convolutions; by default what the rule set does, by hand no.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    UnknownNameError
+        A rule set, halo mode or operator that does not exist.
+    FusionError
+        Groups that break a rule; the message is the sentence that `Plan.why_not` gives.
+
+    Examples
+    --------
+    >>> from roofline_lessons import networks
+    >>> len(fuse(networks.mobilenet_v2(), rules="epilogue"))
+    64
+    """
+    tiling = None if tile is None else Tiling(tile, halo)  # type: ignore[arg-type]
+    if groups is not None:
+        if rules is not None or depth is not None:
+            raise FusionError("either groups by hand, or rules (and depth): not both.")
+        return Plan(graph, _by_hand(graph, groups), fold=bool(fold), tiling=tiling)
+    chosen = rule_set("epilogue" if rules is None else rules)
+    most = len(graph) if depth is None else whole("depth", depth)
+    folds = chosen.folds if fold is None else fold
+    return Plan(graph, _greedy(graph, chosen, most), fold=folds, tiling=tiling, rules=chosen.name)
+
+
+def why_not(graph: Graph, a: str, b: str, rules: str | RuleSet) -> str | None:
+    """Why a rule set would not put two neighbouring operators into one kernel: None, or a sentence."""
+    first, second = sorted((graph[a], graph[b]), key=graph.position)
+    return objection(rule_set(rules), graph, [first], second)
+
+
+def _by_hand(graph: Graph, groups: Sequence[Sequence[str]]) -> list[list[Operator]]:
+    named = [[graph[name] for name in group] for group in groups]
+    taken = {op.name for ops in named for op in ops}
+    return [*named, *([op] for op in graph if not op.is_view and op.name not in taken)]
+
+
+def _greedy(graph: Graph, rules: RuleSet, depth: int) -> list[list[Operator]]:
+    """Each operator in turn joins the kernel of one of its producers, or starts a kernel of its own."""
+    kernel_of: dict[str, list[Operator]] = {}
+    kernels: list[list[Operator]] = []
+    for op in graph:
+        if op.is_view:
+            continue
+        for producer in sorted(working_producers(graph, op), key=graph.position, reverse=True):
+            kernel = kernel_of[producer.name]
+            if len(kernel) < depth and _may_join(graph, rules, kernel, op):
+                kernel.append(op)
+                kernel_of[op.name] = kernel
+                break
+        else:
+            kernel_of[op.name] = [op]
+            kernels.append(kernel_of[op.name])
+    return kernels
+
+
+def _may_join(graph: Graph, rules: RuleSet, kernel: list[Operator], op: Operator) -> bool:
+    if objection(rules, graph, kernel, op) or why_not_convex(graph, [*kernel, op]):
+        return False
+    return not is_tiled([*kernel, op]) or why_not_tiles(graph, [*kernel, op]) is None

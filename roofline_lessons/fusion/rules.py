@@ -1,0 +1,151 @@
+"""Rule sets: which operators a compiler or an engine puts into one kernel, as data.
+
+A rule set says what may follow what. A kernel grows along the graph: an operator joins the kernel that makes its
+input when the rule set lets its kind follow, and when it is legal (`legality.py`). That is the greedy pass of a
+compiler; `search.py` looks for the best plan instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from ..errors import unknown_name
+from ..graph import Graph, Operator
+from ..operators import OPERATORS
+from .legality import is_elementwise, why_not_folded, working_producers, working_readers
+
+_ELEMENTWISE = frozenset(kind for kind in OPERATORS if is_elementwise(kind))
+_ANCHORS = frozenset({"conv2d", "conv_transpose2d", "dense", "matmul"})
+_WINDOWS = frozenset({"conv2d", "conv_transpose2d", "max_pool", "avg_pool"})
+_CLAMPS = frozenset({"relu", "relu6"})
+_BIASES = frozenset({"bias_add", "batch_norm"})
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """What may share a kernel.
+
+    name : what to call it.
+    whose : one line: who does it so, and where that was read.
+    follows : kind of the operator before -> kinds that may join behind it. What `keeps` keep the kind before them:
+        behind a convolution and its batch norm may follow what may follow the convolution.
+    keeps : kinds that do not count as the operator before.
+    folds : batch norms move into the convolution's weight.
+    anchors : how many windowed operators and products one kernel may hold.
+    constants_only : an operator with two operands joins only when the other one is a constant.
+    """
+
+    name: str
+    whose: str
+    follows: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    keeps: frozenset[str] = frozenset()
+    folds: bool = False
+    anchors: int = 1
+    constants_only: bool = True
+
+
+def _all(before: frozenset[str], after: frozenset[str]) -> Mapping[str, frozenset[str]]:
+    return MappingProxyType(dict.fromkeys(before, after))
+
+
+_SETS = (
+    RuleSet("none", "nobody's: one kernel per operator, as an interpreter without a compiler runs"),
+    RuleSet(
+        "elementwise",
+        "loop fusion, as NumExpr and XLA do for chains of elementwise operators",
+        _all(_ELEMENTWISE, _ELEMENTWISE),
+        constants_only=False,
+    ),
+    RuleSet(
+        "epilogue",
+        "an anchor and what follows it element by element with constants: "
+        "what TFLite, Core ML and ONNX Runtime do first",
+        _all(_ANCHORS | _ELEMENTWISE, _ELEMENTWISE),
+        folds=True,
+    ),
+    RuleSet(
+        "tflite",
+        "TensorFlow Lite's converter: an activation into convolution, pooling or fully connected; constants folded",
+        _all(_WINDOWS | {"dense"}, _CLAMPS | _BIASES),
+        keeps=_BIASES,
+        folds=True,
+    ),
+    RuleSet(
+        "coreml",
+        "coremltools 9, default passes: batch norm, scale and bias into the convolution, bias into the linear; "
+        "an activation stays an operator of its own",
+        _all(_ANCHORS - {"matmul"}, _BIASES),
+        keeps=_BIASES,
+        folds=True,
+    ),
+    RuleSet(
+        "onnxruntime",
+        "ONNX Runtime 1.32, basic and extended: batch norm and bias into the convolution, then one activation; "
+        "an addition before a layer norm; no general elementwise fusion",
+        MappingProxyType(
+            {
+                "conv2d": _BIASES | {"relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hard_sigmoid"},
+                "dense": frozenset({"bias_add", "gelu"}),
+                "add": frozenset({"layer_norm"}),
+            }
+        ),
+        keeps=_BIASES,
+        folds=True,
+    ),
+    RuleSet(
+        "depth-first",
+        "fused-layer accelerators (Alwani 2016, DeFiNES 2023): convolutions and all between them, tile by tile",
+        _all(_WINDOWS | _ELEMENTWISE, _WINDOWS | _ELEMENTWISE),
+        folds=True,
+        anchors=1_000_000,
+        constants_only=False,
+    ),
+)
+
+#: Every rule set by its name.
+RULE_SETS: Mapping[str, RuleSet] = MappingProxyType({rules.name: rules for rules in _SETS})
+
+
+def rule_set(name: str | RuleSet) -> RuleSet:
+    """The rule set with this name.
+
+    Raises
+    ------
+    UnknownNameError
+        No such rule set; the message lists them.
+    """
+    if isinstance(name, RuleSet):
+        return name
+    if name not in RULE_SETS:
+        raise unknown_name("rule set", name, RULE_SETS)
+    return RULE_SETS[name]
+
+
+def objection(rules: RuleSet, graph: Graph, kernel: Sequence[Operator], op: Operator) -> str | None:
+    """Why a rule set would not let an operator join the kernel that makes its input: None, or a sentence."""
+    maker = kernel[-1]
+    before = next((o for o in reversed(kernel) if o.kind not in rules.keeps), kernel[0])
+    if op.kind not in rules.follows.get(before.kind, frozenset()):
+        return f"not fused: the rule set “{rules.name}” does not put {op.kind} ({op.name}) behind {before.kind}."
+    if maker not in working_producers(graph, op):
+        return f"not fused: {op.name} does not read {maker.output.name}, the end of the kernel."
+    others = [reader.name for reader in working_readers(graph, maker) if reader is not op]
+    if others:
+        return f"not fused: {maker.output.name} is also read by {others[0]}."
+    if any(t.name == maker.output.name for t in graph.outputs):
+        return f"not fused: {maker.output.name} is an output of the graph."
+    strangers = [t.name for t in op.activations if maker not in _makers(graph, t)]
+    if rules.constants_only and strangers:
+        return f"not fused: {op.name} also reads {strangers[0]}, which is not a constant."
+    heavy = [o for o in (*kernel, op) if o.macs or "kernel" in o.attributes]
+    if len(heavy) > rules.anchors:
+        return f"not fused: {heavy[0].name} and {op.name} both need a kernel of their own under “{rules.name}”."
+    if op.kind == "batch_norm" and rules.folds and rules.keeps:
+        return why_not_folded(graph, op, kernel)
+    return None
+
+
+def _makers(graph: Graph, tensor: object) -> list[Operator]:
+    return [graph.producers[s.name] for s in graph.storage(tensor) if s.name in graph.producers]  # type: ignore[arg-type]

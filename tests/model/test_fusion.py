@@ -1,0 +1,253 @@
+"""Plans and rule sets: what may share a kernel, what it saves, and the sentence where it may not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+import roofline_lessons as rl
+from roofline_lessons.fusion import RULE_SETS, why_not
+from tests.model.strategies import graphs
+
+PI = rl.device("raspberry-pi-5")
+MIB4 = (1, 1024, 1024)  # 4 MiB in fp32
+
+
+def bytes_of(plan: rl.Plan) -> float:
+    return rl.estimate(plan, PI, "fp32").dram_bytes
+
+
+def two_readers() -> rl.Graph:
+    """relu -> {x 2, + 1}, both kept."""
+    b = rl.GraphBuilder("fork")
+    two, one = b.weight("two", (1, 1, 1)), b.weight("one", (1, 1, 1))
+    y = b.relu(b.input("x", MIB4))
+    return b.build(outputs=[b.mul(y, two), b.add(y, one)])
+
+
+def test_a_fork_as_one_kernel_with_two_outputs():
+    """Issue 4: 25,165,824 B unfused, 12,582,912 as one kernel; the two scalars are 4 bytes each."""
+    graph = two_readers()
+    assert bytes_of(rl.unfused(graph)) - 8 == 25_165_824
+    assert bytes_of(rl.fuse(graph, groups=[["relu_0", "mul_0", "add_0"]])) - 8 == 12_582_912
+
+
+def test_a_fork_with_the_producer_duplicated():
+    b = rl.GraphBuilder("duplicated")
+    x = b.input("x", MIB4)
+    two, one = b.weight("two", (1, 1, 1)), b.weight("one", (1, 1, 1))
+    graph = b.build(outputs=[b.mul(b.relu(x), two), b.add(b.relu(x), one)])
+    assert bytes_of(rl.fuse(graph, groups=[["relu_0", "mul_0"], ["relu_1", "add_0"]])) - 8 == 16_777_216
+
+
+def test_a_tensor_read_outside_is_still_written():
+    plan = rl.fuse(two_readers(), groups=[["relu_0", "mul_0"]])
+    assert [w.tensor.name for w in plan.kernels[0].writes] == ["relu_0.out", "mul_0.out"]
+
+
+def vgg_e() -> rl.Graph:
+    """VGG-E (VGG-19) conv1_1 to conv3_1, poolings and activations between (Alwani et al., MICRO 2016)."""
+    b = rl.GraphBuilder("vgg_e")
+    y = b.input("x", (1, 3, 224, 224))
+    for channels in (64, 64, 0, 128, 128, 0, 256):
+        y = b.relu(b.conv2d(y, channels, 3, padding=1)) if channels else b.max_pool(y, 2)
+    return b.build(outputs=[y])
+
+
+def feature_bytes(plan: rl.Plan) -> int:
+    """fp32 bytes of feature maps; the paper leaves weights out."""
+    return sum(4 * t.elements for _, _, t in plan.dram_transfers if not t.tensor.is_constant)
+
+
+def test_fused_layer_cnn():
+    """Alwani 2016: 3.6 MB fused, 77 MB with each pooling computed where it is read (MB there are MiB, fp32)."""
+    graph = vgg_e()
+    everything = rl.fuse(graph, groups=[[op.name for op in graph]])
+    assert feature_bytes(everything) == 3_813_376
+    pairs = [["conv_0", "relu_0"], ["conv_1", "relu_1"], ["max_pool_0", "conv_2", "relu_2"], ["conv_3", "relu_3"]]
+    by_layer = rl.fuse(graph, groups=[*pairs, ["max_pool_1", "conv_4", "relu_4"]])
+    assert feature_bytes(by_layer) == 80_883_712
+
+
+# -- rule sets ---------------------------------------------------------------------------------------------------------
+
+
+def kinds(plan: rl.Plan) -> list[str]:
+    return ["+".join(op.kind for op in k.operators) for k in plan.kernels]
+
+
+def test_epilogue_on_mobilenet_v2_removes_every_batch_norm_and_activation():
+    plan = rl.fuse(rl.networks.mobilenet_v2(), rules="epilogue")
+    alone = [k.operators[0].kind for k in plan.kernels if len(k.operators) == 1]
+    assert sorted(set(alone)) == ["add", "avg_pool", "dense"] and alone.count("add") == 10
+    assert sum(len(k.folded) for k in plan.kernels) == 52
+    assert len(plan) == 52 + 10 + 2
+
+
+def block() -> rl.Graph:
+    b = rl.GraphBuilder("block")
+    x = b.input("x", (1, 8, 16, 16))
+    y = b.leaky_relu(b.relu(b.batch_norm(b.conv2d(x, 8, 3, padding=1, bias=False))))
+    return b.build(outputs=[b.add(y, x)])
+
+
+@pytest.mark.parametrize(
+    "rules, expected",
+    [
+        ("none", ["conv2d", "batch_norm", "relu", "leaky_relu", "add"]),
+        ("elementwise", ["conv2d", "batch_norm+relu+leaky_relu+add"]),
+        ("epilogue", ["conv2d+batch_norm+relu+leaky_relu", "add"]),
+        ("tflite", ["conv2d+batch_norm+relu", "leaky_relu", "add"]),  # one activation
+        ("coreml", ["conv2d+batch_norm", "relu", "leaky_relu", "add"]),  # engines.md: conv+relu stays two in MIL
+        ("onnxruntime", ["conv2d+batch_norm+relu", "leaky_relu", "add"]),  # a residual add is not conv+add
+        ("depth-first", ["conv2d+batch_norm+relu+leaky_relu+add"]),
+    ],
+)
+def test_what_each_rule_set_does_to_one_block(rules, expected):
+    assert kinds(rl.fuse(block(), rules=rules)) == expected
+
+
+@pytest.mark.parametrize("name", RULE_SETS)
+def test_every_rule_set_says_whose_it_is(name):
+    assert len(RULE_SETS[name].whose) > 20 and RULE_SETS[name].name == name
+
+
+@pytest.mark.parametrize("depth, kernels", [(1, 5), (2, 3), (3, 2), (4, 2)])
+def test_depth_is_the_most_operators_of_one_kernel(depth, kernels):
+    plan = rl.fuse(block(), rules="epilogue" if depth > 2 else "depth-first", depth=depth)
+    assert max(len(k.operators) for k in plan.kernels) <= depth and len(plan) == kernels + (depth == 3)
+
+
+@given(graphs())
+def test_fusing_without_tiles_never_adds_bytes_or_work(graph):
+    before = rl.unfused(graph)
+    for rules in RULE_SETS:
+        after = rl.fuse(graph, rules=rules)
+        assert sorted(op.name for k in after.kernels for op in k.operators) == sorted(
+            op.name for k in before.kernels for op in k.operators
+        )
+        toy = rl.Device("toy", {"fp32": 1e12}, 1e11)
+        a, b = rl.estimate(after, toy), rl.estimate(before, toy)
+        assert a.dram_bytes <= b.dram_bytes and a.flops <= b.flops and a.seconds <= b.seconds * (1 + 1e-12)
+
+
+# -- folding -----------------------------------------------------------------------------------------------------------
+
+
+def folded_graph(
+    *, bias: bool = False, second_reader: bool = False, act: bool = False, keep: bool = False
+) -> tuple[rl.Graph, list[list[str]]]:
+    """A convolution and its batch norm, and what is to be one kernel."""
+    b = rl.GraphBuilder("fold")
+    y = b.conv2d(b.input("x", (1, 4, 8, 8)), 4, bias=bias)
+    z = b.batch_norm(b.relu(y) if act else y)
+    outputs = [z] + ([b.relu(y, name="other")] if second_reader else []) + ([y] if keep else [])
+    return b.build(outputs=outputs), [["conv_0", "batch_norm_0"] + (["relu_0"] if act else [])]
+
+
+def folded(**case: bool) -> rl.Kernel:
+    graph, groups = folded_graph(**case)
+    return rl.fuse(graph, groups=groups, fold=True).kernel_of("conv_0")
+
+
+def test_folding_trades_four_vectors_and_two_operations_for_a_bias():
+    kernel = folded()
+    assert [op.name for op in kernel.folded] == ["batch_norm_0"]
+    assert kernel.other_flops == 4 * 64  # the bias: one addition per output element
+    assert [(r.tensor.name, r.elements) for r in kernel.reads][-1] == ("batch_norm_0.folded", 4)
+
+
+def test_folding_into_a_bias_costs_nothing():
+    kernel = folded(bias=True)
+    assert kernel.other_flops == 4 * 64 and len(kernel.reads) == 3
+
+
+@pytest.mark.parametrize("case", ["second_reader", "act", "keep"])
+def test_no_folding_where_someone_would_see_it(case):
+    """F1 (another reader), F2 (never through an activation), and an output of the graph."""
+    assert folded(**{case: True}).folded == ()
+
+
+def test_no_folding_of_a_shared_weight():
+    b = rl.GraphBuilder("shared")
+    x, w = b.input("x", (1, 4, 8, 8)), b.weight("w", (4, 4, 1, 1))
+    y = b.batch_norm(b.conv2d(x, 4, weight=w, bias=False))
+    graph = b.build(outputs=[b.conv2d(y, 4, weight=w, bias=False)])
+    assert rl.fuse(graph, rules="epilogue").kernel_of("conv_0").folded == ()
+
+
+# -- sentences ---------------------------------------------------------------------------------------------------------
+
+
+def diamond() -> rl.Graph:
+    b = rl.GraphBuilder("diamond")
+    y = b.relu(b.input("x", (1, 8)))
+    return b.build(outputs=[b.add(y, b.softmax(y))])
+
+
+def test_a_kernel_is_convex_and_says_who_is_in_the_way():
+    graph = diamond()
+    words = "not fused: relu_0 and add_0 cannot share a kernel without softmax_0, which needs relu_0 and feeds add_0."
+    assert rl.unfused(graph).why_not("relu_0", "add_0") == words
+    with pytest.raises(rl.FusionError, match="without softmax_0"):
+        rl.fuse(graph, groups=[["relu_0", "add_0"]])
+    assert rl.unfused(graph).why_not("relu_0", "softmax_0") is None
+
+
+def test_kernels_must_not_wait_for_each_other():
+    b = rl.GraphBuilder("cross")
+    x, y = b.input("x", (1, 8)), b.input("y", (1, 8))
+    p, q = b.relu(x, name="p"), b.relu(y, name="q")
+    graph = b.build(outputs=[b.add(p, q, name="a"), b.exp(q, name="e"), b.mul(b.exp(p, name="f"), q, name="m")])
+    plan = rl.fuse(graph, groups=[["p", "a"], ["q", "e"]])
+    assert len(plan) == 4
+
+
+def test_strangers_do_not_share_a_kernel():
+    b = rl.GraphBuilder("strangers")
+    graph = b.build(outputs=[b.relu(b.input("x", (1, 8))), b.relu(b.input("y", (1, 8)))])
+    assert rl.unfused(graph).why_not("relu_0", "relu_1") == "not fused: relu_0 and relu_1 share no tensor."
+
+
+@pytest.mark.parametrize(
+    "a, b, rules, words",
+    [
+        ("relu_0", "leaky_relu_0", "tflite", "“tflite” does not put leaky_relu (leaky_relu_0) behind relu"),
+        ("leaky_relu_0", "add_0", "epilogue", "add_0 also reads x, which is not a constant"),
+        ("conv_0", "relu_0", "epilogue", "relu_0 does not read conv_0.out"),
+        ("conv_0", "batch_norm_0", "epilogue", None),
+    ],
+)
+def test_a_rule_set_says_what_it_would_not_do(a, b, rules, words):
+    said = why_not(block(), a, b, rules)
+    assert said is None if words is None else words in said
+
+
+def test_a_second_reader_is_named():
+    assert "relu_0.out is also read by softmax_0" in why_not(
+        diamond(), "relu_0", "add_0", rl.fusion.RuleSet("any", "", {"relu": frozenset({"add"})})
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"rules": "epilog"}, "unknown rule set 'epilog': did you mean 'epilogue'"),
+        ({"rules": "none", "groups": []}, "either groups by hand, or rules"),
+        ({"rules": "none", "depth": 0}, "depth must be a whole number of at least 1, not 0"),
+        ({"groups": [["conv_9"]]}, "unknown operator of block 'conv_9': did you mean 'conv_0'"),
+        ({"groups": [["conv_0"], ["conv_0"]]}, "conv_0 is in two kernels"),
+    ],
+)
+def test_wrong_arguments_say_what_is_right(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        rl.fuse(block(), **arguments)
+
+
+def test_diff_says_which_tensors_stopped_travelling():
+    graph = block()
+    saved = rl.unfused(graph).diff(rl.fuse(graph, rules="epilogue"))
+    assert [s.tensor for s in saved[:3]] == ["conv_0.out", "batch_norm_0.out", "relu_0.out"]
+    assert all(s.bytes_saved == 2 * 4 * 8 * 16 * 16 for s in saved[:3])
+    with pytest.raises(rl.FusionError, match="plans of different graphs: block and diamond"):
+        rl.unfused(graph).diff(rl.unfused(diamond()))
