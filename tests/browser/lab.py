@@ -21,6 +21,7 @@ FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
+FIGURE = ".rl-explorer svg.svg-figure"
 MEASURE = (Path(__file__).parent / "measure.js").read_text()
 
 
@@ -244,16 +245,17 @@ class Explorer:
         )
         return [{text: place[axis] for text, *place in ticks} for axis, ticks in enumerate(found)]
 
-    def milliseconds(self, slider: str, presses: int, watch: str = ".rl-explorer svg.svg-figure") -> list[float]:
-        """Milliseconds from a key on a slider to the painted picture, for so many presses (see measure.js)."""
-        self.page.evaluate(MEASURE)
-        self.handle(slider).focus()
-        times = []
-        for i in range(presses):
-            self.page.evaluate("css => measure.start(css)", watch)
-            self.page.keyboard.press("ArrowRight" if i // 8 % 2 == 0 else "ArrowLeft")
-            times.append(self.page.evaluate("() => measure.result()"))
-        return times
+
+def milliseconds(page: Any, handle: Any, picture: str, presses: int) -> list[float]:
+    """Milliseconds from a key on a slider's handle to the painted picture (a CSS selector), press by press."""
+    page.evaluate(MEASURE)
+    handle.focus()
+    times = []
+    for i in range(presses):
+        page.evaluate("css => measure.start(css)", picture)
+        page.keyboard.press("ArrowRight" if i // 8 % 2 == 0 else "ArrowLeft")
+        times.append(page.evaluate("() => measure.result()"))
+    return times
 
 
 def listen_for_errors(page: Any) -> list[str]:

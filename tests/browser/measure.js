@@ -25,10 +25,12 @@ window.measure ??= (() => {
   };
   requestAnimationFrame(frame);
 
+  const imageIn = (node) => node.matches?.("img") ? node : node.querySelector?.("img");
+
   async function see(records) {
     if (keyTime === undefined) return;
     const now = inFrame ? "in frame" : "between frames";
-    const image = records.flatMap((r) => [...r.addedNodes]).map((n) => n.querySelector?.("img")).find((n) => n);
+    const image = records.flatMap((r) => [r.target, ...r.addedNodes]).map(imageIn).find((n) => n);
     if (image) await image.decode();
     else if (records.every((r) => r.type === "childList")) return; // an output that is cleared is no picture
     changed ??= image ? "between frames" : now;

@@ -25,6 +25,11 @@ class SlowLine:
         self.loop.run_until_complete(asyncio.start_server(self._accept, "127.0.0.1", self.port))
         ready.set()
         self.loop.run_forever()
+        left = asyncio.all_tasks(self.loop)
+        for task in left:
+            task.cancel()
+        self.loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        self.loop.close()
 
     async def _accept(self, reader: Any, writer: Any) -> None:
         back, forth = await asyncio.open_connection("127.0.0.1", self.target)
@@ -35,13 +40,15 @@ class SlowLine:
         sending = asyncio.ensure_future(self._send(pieces, writer))
         while data := await reader.read(1 << 16):
             pieces.put_nowait((self.loop.time() + self.seconds, data))
-        pieces.put_nowait((0, b""))
+        pieces.put_nowait((self.loop.time() + self.seconds, b""))
         await sending
 
     async def _send(self, pieces: asyncio.Queue[tuple[float, bytes]], writer: Any) -> None:
-        while (piece := await pieces.get())[1]:
-            await asyncio.sleep(piece[0] - self.loop.time())
-            writer.write(piece[1])
+        data = b"first"
+        while data:
+            when, data = await pieces.get()
+            await asyncio.sleep(when - self.loop.time())
+            writer.write(data)
         writer.close()
 
     def close(self) -> None:
