@@ -13,10 +13,10 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
-from types import MappingProxyType
 from typing import Any
 
 from .errors import MemoryLevelWarning, finite, positive, unknown_name
+from .frozen import FrozenDict
 from .precision import BITS, NAMED, Precision, precision
 
 #: How a catalogue number is known.
@@ -87,7 +87,7 @@ class Device:
     Raises
     ------
     ValueError
-        No peak at all, an unknown number format, a number that is not positive.
+        No peak at all, an unknown number format, a number that is not positive, two memory levels of one name.
 
     Warns
     -----
@@ -125,7 +125,10 @@ class Device:
             self._set("launch_seconds", finite(f"launch_seconds of {self.name}", self.launch_seconds))
         self._set("levels", tuple(self.levels))
         self._set("notes", tuple(self.notes))
-        self._set("facts", MappingProxyType(dict(self.facts)))
+        self._set("facts", FrozenDict(dict(self.facts)))
+        names = [level.name for level in self.levels]
+        if len({"DRAM", *names}) < 1 + len(names):
+            raise ValueError(f'{self.name}: memory levels need names of their own, other than "DRAM", not {names}.')
         farther, slowest = self.memory, self.bandwidth
         for level in self.levels:
             if level.bytes_per_second is None:
@@ -281,4 +284,4 @@ def _by_format(what: str, device_name: str, values: Mapping[str, float]) -> Mapp
     for name in values:
         if name not in BITS:
             raise unknown_name(f"number format in {what} of {device_name}", name, BITS)
-    return MappingProxyType({name: positive(f"{what}[{name!r}] of {device_name}", v) for name, v in values.items()})
+    return FrozenDict({name: positive(f"{what}[{name!r}] of {device_name}", v) for name, v in values.items()})

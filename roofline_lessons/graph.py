@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 from .errors import GraphError, unknown_name, whole
+from .frozen import FrozenDict
 
 #: What a tensor is. A "buffer" is a constant that is not trained (the running mean of a batch norm).
 ROLES = ("activation", "weight", "buffer")
@@ -89,7 +89,7 @@ class Operator:
     is_view: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))
+        object.__setattr__(self, "attributes", FrozenDict(dict(self.attributes)))
 
     @property
     def macs(self) -> int:

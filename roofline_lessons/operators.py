@@ -157,6 +157,8 @@ def _conv_transpose2d(inputs: Sequence[Tensor], a: Attributes) -> Cost:
         raise GraphError(f"weight {w.name} {w.shape} takes {w.shape[0]} input channels, but {x.name} has {x.shape[1]}")
     (top, bottom, left, right), (h, wid) = a["padding"], x.shape[2:]
     (kh, kw), (sh, sw), (dh, dw), (eh, ew) = a["kernel"], a["stride"], a["dilation"], a["output_padding"]
+    if eh >= max(sh, dh) or ew >= max(sw, dw):
+        raise GraphError(f"output_padding {a['output_padding']} must be smaller than the stride or the dilation")
     height = (h - 1) * sh - top - bottom + dh * (kh - 1) + eh + 1
     width = (wid - 1) * sw - left - right + dw * (kw - 1) + ew + 1
     if height < 1 or width < 1:
@@ -193,6 +195,10 @@ def _matmul(inputs: Sequence[Tensor], a: Attributes) -> Cost:
         if not lead:
             raise GraphError(f"share={a['share']} needs a head axis in {y.name} {y.shape}")
         lead[-1] *= a["share"]
+        if x.shape[:-2][-1:] != (lead[-1],):
+            raise GraphError(
+                f"share={a['share']} of {y.name} {y.shape} needs {lead[-1]} query heads, {x.name} is {x.shape}"
+            )
     out = (*_broadcast([x.shape[:-2], tuple(lead)]), rows, right[1])
     return _work(inputs, [out], math.prod(out) * inner)
 

@@ -73,7 +73,7 @@ export function estimate(t, controls) {
     totalSeconds: 0, noOverlap: 0, totalFlops: 0, totalBytes: 0, totalOnChip: 0,
   };
   for (let i = 0; i < t.names.length; i++) {
-    const arithmetic = t.mac_flops[i] / peak + t.other_flops[i] / (vectorPeak ?? peak);
+    const arithmetic = t.mac_flops[i] / peak + t.other_flops[i] / Math.min(vectorPeak ?? peak, peak);
     let memory = t.dram_bytes[i] / bandwidth;
     for (const [, levelBandwidth] of t.levels) memory = Math.max(memory, t.on_chip_bytes[i] / levelBandwidth);
     const seconds = launch + Math.max(arithmetic, memory);

@@ -29,9 +29,9 @@ function same(a, b) {
 function drive(model, controls, marks) {
   let shown = {};
   let frame = null;
+  let more = false;
 
   function draw() {
-    frame = null;
     const steps = Object.fromEntries(Object.entries(controls).map(([name, c]) => [name, c.get("value")]));
     const view = SCENES[model.get("scene")](model.get("tables"), steps);
     for (const [name, traits] of Object.entries(view)) {
@@ -44,8 +44,20 @@ function drive(model, controls, marks) {
     shown = view;
   }
 
+  // The first change is drawn at once: bqplot's own transitions, even of no duration, take the next frame to begin, and
+  // waiting for a frame here would make that two. Changes that follow within the frame are drawn together after it.
   function request() {
-    frame ??= requestAnimationFrame(draw);
+    if (frame === null) draw();
+    else more = true;
+    frame ??= requestAnimationFrame(next);
+  }
+
+  function next() {
+    frame = null;
+    if (more) {
+      more = false;
+      request();
+    }
   }
 
   const listened = Object.values(controls).map((control) => [control, "change:value"]);

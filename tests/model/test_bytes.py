@@ -61,6 +61,7 @@ def test_a_gather_reads_the_rows_it_touches():
 def test_a_gather_never_reads_more_than_the_table():
     graph = graph_of(lambda b: b.embedding(b.input("ids", (384,), bits=32), 2, 768))
     assert moves(rl.unfused(graph).kernels[0])[0] == {"embedding_0.table": 2 * 768, "ids": 384}
+    assert graph["embedding_0"].work.read == (2 * 768, 384)
 
 
 # B11: topk_ids of 4096 x 8 int32 are 131,072 B each time they travel, whatever the precision of the rest.

@@ -195,6 +195,8 @@ def test_energy_by_hand():
     assert est.joules_by_part == pytest.approx({"arithmetic": 0.01, "dram": 0.02, "on_chip": 0.001, "static": 0.04})
     assert est.joules == pytest.approx(0.071)
     assert est.joules_missing == ()
+    overlapping = estimate_jobs((1e10, 1e9), device=METERED)  # 10 ms of arithmetic during 10 ms of memory
+    assert overlapping.joules_by_part["static"] == pytest.approx(2 * 10e-3)
 
 
 def test_energy_of_the_format_that_is_used():

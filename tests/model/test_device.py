@@ -1,6 +1,8 @@
 """Devices: the ridge point, changed copies, and what is refused."""
 
+import copy
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
@@ -158,6 +160,12 @@ def test_a_near_cache_that_is_slower_than_a_far_one():
         a_device(bandwidth=100, levels=levels)
 
 
+@pytest.mark.parametrize("names", [["L1", "L1"], ["DRAM"]])
+def test_levels_have_names_of_their_own(names):
+    with pytest.raises(ValueError, match="memory levels need names of their own"):
+        a_device(levels=[rl.MemoryLevel(name, bytes_per_second=1e13) for name in names])
+
+
 # -- the catalogue's ids -----------------------------------------------------------------------------------------------
 
 
@@ -172,3 +180,14 @@ def test_an_unknown_device_names_the_closest():
 def test_a_device_that_resembles_none(id):
     with pytest.raises(rl.UnknownNameError, match=r"^unknown device .*: Allowed: "):
         rl.device(id)
+
+
+def test_devices_and_graphs_can_be_copied_and_pickled():
+    """A check copies a learner's arguments, and a notebook may send them to another process."""
+    dev, graph = rl.device("raspberry-pi-5"), rl.networks.mobilenet_v2(resolution=32)
+    for again in (copy.deepcopy(dev), pickle.loads(pickle.dumps(dev))):
+        assert again == dev and again.facts == dev.facts
+    for other in (copy.deepcopy(graph), pickle.loads(pickle.dumps(graph))):
+        assert other.operators == graph.operators and other.macs == graph.macs
+    with pytest.raises(TypeError, match="cannot be changed"):
+        dev.peak["fp32"] = 1.0

@@ -16,7 +16,7 @@ PACKAGE = Path(roofline_lessons.__file__).parent
 
 #: Parts of the package from the bottom to the top. A part may import parts below it and itself.
 LAYERS = [
-    {"errors", "text"},
+    {"errors", "frozen", "text"},
     {"precision"},
     {"device", "graph"},
     {"operators", "arithmetic"},
