@@ -120,7 +120,9 @@ def _roofs(axes: Axes, marks: dict[str, dict[str, Any]]) -> None:
     axes.plot(marks["roof"]["x"], marks["roof"]["y"], color=_INK, linewidth=3)
     for name, align in (("label_peak", "right"), ("label_bandwidth", "right"), ("label_ridge", "left")):
         label = marks[name]
-        axes.text(label["x"][0], label["y"][0], html.unescape(label["text"][0]), ha=align, color=_INK, fontsize=11)
+        beside = 1.06 if align == "left" else 1.0
+        words = html.unescape(label["text"][0])
+        axes.text(label["x"][0] * beside, label["y"][0], words, ha=align, color=_INK, fontsize=11)
 
 
 def _points(axes: Axes, marks: dict[str, dict[str, Any]]) -> None:

@@ -76,7 +76,7 @@ def roof_marks(t: Mapping[str, Any], est: Estimate) -> Marks:
     marks["label_bandwidth"] = _label(
         slope_x / 1.1, slope_x * d.bandwidth * lift, f"{t['memory']} {si(d.bandwidth, 'B/s')}"
     )
-    marks["label_ridge"] = _label(at, y0 * lift, f" ridge {number(ridge)} FLOP/B")
+    marks["label_ridge"] = _label(at, y0 * lift, f"ridge {number(ridge)} FLOP/B")
     return marks
 
 

@@ -136,7 +136,7 @@ function roofMarks(t, e) {
   marks.label_bandwidth = {
     x: [slope / 1.1], y: [slope * bandwidth * t.lift], text: [`${t.memory} ${si(bandwidth, "B/s")}`],
   };
-  marks.label_ridge = {x: [at], y: [y0 * t.lift], text: [` ridge ${number(ridge)} FLOP/B`]};
+  marks.label_ridge = {x: [at], y: [y0 * t.lift], text: [`ridge ${number(ridge)} FLOP/B`]};
   return marks;
 }
 

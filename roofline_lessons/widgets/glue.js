@@ -78,14 +78,21 @@ export default {
     return drive(model, controls, marks);
   },
 
-  // The view is empty. It gives the sliders what they lack for a screen reader: a name, and the value with its unit.
+  // The view is empty. It gives the explorer what it lacks for a screen reader: names of the sliders and their values
+  // with the unit, what the picture is, and a sentence that is read out when it changes.
   async render({model, el}) {
     el.style.display = "none";
     const labels = model.get("labels");
     const texts = await resolve(model, "marks");
     const name = () => {
+      const explorer = el.closest(".rl-explorer");
+      const give = (css, attributes) => {
+        for (const [name, value] of Object.entries(attributes)) explorer?.querySelector(css)?.setAttribute(name, value);
+      };
+      give(".rl-sentence .widget-html-content", {role: "status", "aria-live": "polite"});
+      give("svg.svg-figure", {role: "img", "aria-label": "Roofline plot; the sentence and the table say what it shows"});
       for (const [control, label] of Object.entries(labels)) {
-        const handle = el.closest(".rl-explorer")?.querySelector(`.rl-control-${control} .noUi-handle`);
+        const handle = explorer?.querySelector(`.rl-control-${control} .noUi-handle`);
         handle?.setAttribute("aria-label", label);
         handle?.setAttribute("aria-valuetext", texts[`${control}_text`].get("value"));
       }

@@ -271,8 +271,14 @@ def _figure_marks(marks: dict[str, dict[str, Any]], scales: dict[str, Any]) -> d
         display_names=False,
         tooltip=bqplot.Tooltip(fields=["name"], show_labels=False),
     )
-    for name, align in (("label_peak", "end"), ("label_bandwidth", "end"), ("label_ridge", "start")):
+    for name, align, beside in (("label_peak", "end", 0), ("label_bandwidth", "end", 0), ("label_ridge", "start", 8)):
         made[name] = bqplot.Label(
-            **marks[name], scales=scales, align=align, default_size=15, font_weight="normal", colors=[INK]
+            **marks[name],
+            scales=scales,
+            align=align,
+            x_offset=beside,  # pixels between the ridge's line and its label
+            default_size=15,
+            font_weight="normal",
+            colors=[INK],
         )
     return made

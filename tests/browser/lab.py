@@ -45,6 +45,7 @@ class Server:
         command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={self.port}"]
         command += [f"--ServerApp.root_dir={folder}", "--IdentityProvider.token=", "--ServerApp.port_retries=0"]
         command += ["--ServerApp.disable_check_xsrf=True"]  # the tests ask the REST interface without a cookie
+        command += ["--KernelManager.shutdown_wait_time=0.5"]  # a kernel that is busy does not hear the request
         command += ["--LabApp.expose_app_in_browser=True"]  # window.jupyterapp: the tests ask it what it is doing
         self.log = home / "jupyter.log"
         with self.log.open("w") as log:
@@ -159,6 +160,7 @@ class Lab:
         sessions = self.server.rest("GET", "api/sessions")
         kernel = next(s["kernel"]["id"] for s in sessions if s["path"] == self.name)
         self.server.rest("DELETE", f"api/kernels/{kernel}")
+        self.page.evaluate("() => jupyterapp.serviceManager.sessions.refreshRunning()")  # it asks every 10 s by itself
 
     def explorer(self) -> Explorer:
         """The first explorer of the notebook. JupyterLab draws a cell when it is scrolled to."""
@@ -195,6 +197,15 @@ class Explorer:
         self.handle(slider).focus()
         for _ in range(times):
             self.page.keyboard.press(key)
+        self.frame()
+
+    def press_at_once(self, slider: str, key: str, times: int) -> None:
+        """The same within one frame, as by someone very fast."""
+        self.handle(slider).evaluate(
+            "(e, [key, times]) => { for (let i = 0; i < times; i++)"
+            " e.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true})); }",
+            [key, times],
+        )
         self.frame()
 
     def drag_to(self, slider: str, fraction: float) -> None:
@@ -236,6 +247,19 @@ class Explorer:
         )
         corners = [tuple(map(float, corner.split(","))) for corner in re.findall(r"[ML]([^ML]+)", d)]
         return [(e + a * x, f + a * y) for x, y in corners]
+
+    def points(self) -> list[tuple[float, float]]:
+        """The kernels' points and the network's, in pixels of the screen."""
+        return self.root.evaluate(
+            "e => [...e.querySelectorAll('.dot')].map(p => p.getScreenCTM()).map(m => [m.e, m.f])"
+        )
+
+    def plot(self) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom of the area between the axes, in pixels of the screen."""
+        return self.root.evaluate(
+            "e => { const [x, y] = [...e.querySelectorAll('path.domain')].map(p => p.getBoundingClientRect());"
+            " return [x.left, y.top, x.right, y.bottom]; }"
+        )
 
     def ticks(self) -> list[dict[str, float]]:
         """For x and y: what the tick labels say -> where the ticks are, in pixels of the screen."""

@@ -46,6 +46,17 @@ def expect(explorer: Explorer, scene: RooflineScene) -> None:
     assert explorer.labels() == [marks[f"label_{name}"]["text"][0].strip() for name in ("peak", "bandwidth", "ridge")]
     for shown, right in zip(explorer.line(), roof_on_screen(explorer, scene), strict=True):
         assert shown == pytest.approx(right, abs=2)
+    expect_in_the_plot(explorer)
+
+
+def expect_in_the_plot(explorer: Explorer) -> None:
+    """The axes fit what is shown: the roof goes from their left end to their right one, and no point is outside."""
+    left, top, right, bottom = explorer.plot()
+    (x0, _), _, (x1, _) = explorer.line()
+    margin = 0.03 * (right - left)  # bqplot keeps some
+    assert left <= x0 <= left + margin
+    assert right - margin <= x1 <= right
+    assert all(left <= x <= right and top <= y <= bottom for x, y in explorer.points())
 
 
 def plain(text: str) -> str:
@@ -102,6 +113,9 @@ def test_peak_slider_and_mouse(explorer, scene, lab):
     assert explorer.line()[2][1] > before[2][1] + 10  # the flat end went down
     explorer.drag_to("bandwidth", 0.75)
     scene.bandwidth_step = 36
+    expect(explorer, scene)
+    explorer.press_at_once("bandwidth", "ArrowLeft", 5)
+    scene.bandwidth_step -= 5
     expect(explorer, scene)
     explorer.press("peak", "End")
     explorer.press("bandwidth", "Home")
@@ -208,7 +222,22 @@ def test_running_the_cell_again_gives_a_whole_new_explorer(explorer, scene, lab)
     assert not lab.errors
 
 
+def test_hovering_names_the_kernel_beside_the_pointer(explorer, scene):
+    explorer.press("bandwidth", "ArrowRight", 8)
+    scene.bandwidth_step += 8
+    names = scene.marks["points matrix product"]["names"] + scene.marks["total"]["names"]
+    for name in names:
+        explorer.root.locator("svg .object_grp", has_text=name).locator(".dot").hover()
+        tip = explorer.page.locator(".bqplot_mark_tooltip:visible", has_text=name)
+        tip.wait_for()
+        dot = explorer.root.locator("svg .object_grp", has_text=name).locator(".dot").bounding_box()
+        assert abs(tip.bounding_box()["y"] - dot["y"]) < 100
+        explorer.page.mouse.move(1, 1)
+
+
 def test_a_screen_reader_hears_names_and_units(explorer):
+    assert explorer.root.locator("svg.svg-figure").get_attribute("role") == "img"
+    assert explorer.root.locator(".rl-sentence [role=status]").get_attribute("aria-live") == "polite"
     for slider, label in (("bandwidth", "memory bandwidth"), ("peak", "peak arithmetic rate")):
         handle = explorer.handle(slider)
         assert handle.get_attribute("role") == "slider"
