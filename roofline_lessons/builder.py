@@ -49,6 +49,7 @@ class GraphBuilder:
         self._inputs: list[Tensor] = []
         self._operators: list[Operator] = []
         self._counts: dict[str, int] = {}
+        self._names: set[str] = set()
         self._weights: set[str] = set()
 
     def build(self, outputs: Sequence[Tensor]) -> Graph:
@@ -311,10 +312,9 @@ class GraphBuilder:
     def _name(self, prefix: str, name: str | None) -> str:
         if name is not None:
             return name
-        taken = {op.name for op in self._operators}
         while True:
             self._counts[prefix] = self._counts.get(prefix, -1) + 1
-            if (made := f"{prefix}_{self._counts[prefix]}") not in taken:
+            if (made := f"{prefix}_{self._counts[prefix]}") not in self._names:
                 return made
 
     def _vector(self, owner: str, part: str, x: Tensor, axis: int, role: str = "weight") -> Tensor:
@@ -337,6 +337,7 @@ class GraphBuilder:
     def _add(self, name: str, kind: str, inputs: Sequence[Tensor], **attributes: Any) -> Tensor:
         op = make_operator(name, kind, inputs, attributes, outputs=[f"{name}.out"])
         self._operators.append(op)
+        self._names.add(name)
         return op.output
 
 

@@ -301,6 +301,9 @@ class Plan:
         """What the operators of each kernel would have moved one by one: the traffic that stays on the chip."""
         rows = []
         for i, kernel in enumerate(self.kernels):
+            if len(kernel.operators) == 1:  # alone already
+                rows += [(i, transfer) for transfer in (*kernel.reads, *kernel.writes)]
+                continue
             for op in kernel.operators:
                 if op not in kernel.folded:
                     moved = (*self._reads((op,), (), None), *self._writes((op,)))
