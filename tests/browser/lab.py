@@ -149,10 +149,15 @@ class Lab:
         )
 
     def wait_for_status(self, status: str) -> None:
+        self._wait_for("p => p.sessionContext.session?.kernel?.status ?? 'none'", status)
+
+    def wait_for_cell(self, cell: int, state: str) -> None:
+        """Wait until a cell is idle or running. (The kernel's status is no help: a slider's message makes it idle.)"""
+        self._wait_for(f"p => p.content.model.cells.get({cell}).executionState", state)
+
+    def _wait_for(self, ask: str, answer: str) -> None:
         self.page.wait_for_function(
-            "s => (jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status ?? 'none') === s",
-            arg=status,
-            timeout=30_000,
+            "([ask, answer]) => eval(ask)(jupyterapp.shell.currentWidget) === answer", arg=[ask, answer], timeout=30_000
         )
 
     def shut_down_kernel(self) -> None:

@@ -128,11 +128,11 @@ def test_the_roof_moves_while_the_kernel_sleeps_and_after_it_is_gone(lab, scene)
     lab.open(lab.server.write("busy_test.ipynb", MAKE, "import time; time.sleep(60)"))
     lab.start("run-all-cells")
     explorer = lab.explorer()
-    lab.wait_for_status("busy")
+    lab.wait_for_cell(1, "running")
     explorer.press("bandwidth", "ArrowRight", 8)
     scene.bandwidth_step += 8
     expect(explorer, scene)
-    assert lab.status() == "busy"
+    lab.wait_for_cell(1, "running")  # still
     lab.shut_down_kernel()
     lab.wait_for_status("none")
     explorer.press("bandwidth", "ArrowLeft", 20)

@@ -118,6 +118,14 @@ def test_every_prediction_is_a_fair_question(path, monkeypatch):
             assert all(low <= idea.value() <= high for idea in p.ideas), p.name
 
 
+@each_lesson
+def test_the_code_of_a_question_is_folded(path):
+    """Its explanations and its answer stand in the code: they would give the answer away."""
+    for cell in cells(path, "code"):
+        if "rl.predict(" in cell.source or "rl.quiz(" in cell.source:
+            assert cell.metadata.get("jupyter", {}).get("source_hidden"), f"{path.name}, cell {cell.id}: fold it"
+
+
 def test_the_map_of_lessons_is_what_the_notebooks_hold():
     assert [entry["file"] for entry in lessons()] == [p.name for p in LESSONS]
     for entry, path in zip(lessons(), LESSONS, strict=True):
