@@ -160,8 +160,8 @@ def text_marks(t: Mapping[str, Any], est: Estimate) -> Marks:
 
 
 _ADVICE = {
-    "memory": "Most of the time is waiting for memory: more bandwidth or fewer bytes help, a higher peak hardly does.",
-    "compute": "Most of the time is arithmetic: a higher peak or fewer FLOPs help, more bandwidth hardly does.",
+    "memory": "Most of the time is waiting for memory: more bandwidth or fewer bytes help most, a higher peak less.",
+    "compute": "Most of the time is arithmetic: a higher peak or fewer FLOPs help most, more bandwidth less.",
     "launch": "Most of the time goes into starting kernels: fewer kernels help, a faster chip hardly does.",
     "balanced": "Most of the time is spent on the ridge: arithmetic and memory are equally busy.",
 }

@@ -110,7 +110,7 @@ def judge(exercise: Exercise, function: Any, rng: np.random.Generator | None = N
     if not callable(function):
         return Verdict("error", f"{expected.__name__} should be a function, but it is {type(function).__name__}.")
     if _is_stub(exercise, function):
-        return Verdict("not attempted", "Not attempted yet: replace the line in the function, then run both cells.")
+        return Verdict("not attempted", "Replace the three dots in the function, then run this cell again.")
     inputs = exercise.draw(rng or np.random.default_rng())
     gave = []
     for args in inputs:
@@ -130,12 +130,13 @@ def judge(exercise: Exercise, function: Any, rng: np.random.Generator | None = N
 def run(function: Callable[..., Any], args: tuple[Any, ...], seconds: float = SECONDS) -> Any:
     """Call a function, and stop it when it takes too long.
 
-    A trace function looks at the clock at every line, which works on every system and in a browser kernel, where
+    A trace function looks at the clock at every instruction, which works on every system and in a browser kernel, where
     neither signals nor threads do. It cannot stop a single call that never comes back from C.
     """
     deadline = time.monotonic() + seconds
 
     def watch(frame: Any, event: str, argument: Any) -> Any:
+        frame.f_trace_opcodes = True  # a loop on one line passes no second line
         if time.monotonic() > deadline:
             raise TimeoutError(f"stopped after {seconds:g} seconds: is there a loop that never ends?")
         return watch

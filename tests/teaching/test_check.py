@@ -109,6 +109,13 @@ def test_an_endless_loop_is_stopped_with_a_message():
     assert sys.gettrace() is before
 
 
+def test_an_endless_loop_on_one_line_is_stopped_too():
+    names: dict = {}
+    exec("def endless():\n    while True: pass", names)
+    with pytest.raises(TimeoutError, match="is there a loop that never ends"):
+        run(names["endless"], (), seconds=0.2)
+
+
 def test_a_check_changes_nothing_of_the_learners():
     data = np.ones(3)
     exercise = checking.Exercise(
