@@ -33,14 +33,16 @@ from tests.browser_finder import find_browser, why_none  # noqa: E402
 ROUND_TRIP = 0.1  # seconds, as from Europe to a Binder in America
 
 EXPLORER = "import roofline_lessons as rl\nrl.RooflineExplorer('MobileNetV2', device='raspberry-pi-5')"
-MATPLOTLIB = """import roofline_lessons as rl
-from IPython.display import display
+MATPLOTLIB = """import matplotlib.pyplot as plt
+import roofline_lessons as rl
 from ipywidgets import IntSlider, interact
 from roofline_lessons.scenes import RooflineScene
 scene = RooflineScene("MobileNetV2", device="raspberry-pi-5")
 def draw(step):
     scene.bandwidth_step = step
-    display(rl.plots.roofline(scene))
+    _, axes = plt.subplots(figsize=(9, 5.6))
+    rl.plots.roofline(scene, axes)
+    plt.show()
 interact(draw, step=IntSlider(24, 0, 48));"""
 
 
@@ -159,7 +161,8 @@ def lab_and_browser() -> Iterator[tuple[Any, Any]]:
 
 def slider_to_pixels(server: Any, browser: Any, port: int, cell: str, presses: int) -> list[float]:
     """Seconds from a key to the painted picture, in a notebook of this one cell."""
-    from tests.browser.lab import FIGURE, Lab, milliseconds
+    from tests.browser.explorer import FIGURE, milliseconds
+    from tests.browser.lab import Lab
 
     page = browser.new_page(viewport={"width": 1400, "height": 1300})
     lab = Lab(page, server, port)

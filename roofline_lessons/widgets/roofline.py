@@ -258,6 +258,7 @@ def _figure_marks(marks: dict[str, dict[str, Any]], scales: dict[str, Any]) -> d
             opacities=[0.55],
             stroke_width=0,
             display_names=False,
+            names_unique=False,  # names hold times: taken for identities, every move would make all points anew
             tooltip=bqplot.Tooltip(fields=["name"], show_labels=False),
         )
     made["total"] = bqplot.Scatter(
@@ -269,6 +270,7 @@ def _figure_marks(marks: dict[str, dict[str, Any]], scales: dict[str, Any]) -> d
         stroke=INK,
         stroke_width=2,
         display_names=False,
+        names_unique=False,
         tooltip=bqplot.Tooltip(fields=["name"], show_labels=False),
     )
     for name, align, beside in (("label_peak", "end", 0), ("label_bandwidth", "end", 0), ("label_ridge", "start", 8)):

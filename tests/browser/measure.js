@@ -30,7 +30,8 @@ window.measure ??= (() => {
   async function see(records) {
     if (keyTime === undefined) return;
     const now = inFrame ? "in frame" : "between frames";
-    const image = records.flatMap((r) => [r.target, ...r.addedNodes]).map(imageIn).find((n) => n);
+    const drawn = records.some((r) => r.attributeName === "d");
+    const image = !drawn && records.flatMap((r) => [r.target, ...r.addedNodes]).map(imageIn).find((n) => n);
     if (image) await image.decode();
     else if (records.every((r) => r.type === "childList")) return; // an output that is cleared is no picture
     changed ??= image ? "between frames" : now;

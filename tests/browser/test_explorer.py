@@ -11,7 +11,8 @@ import pytest
 
 import roofline_lessons as rl
 from roofline_lessons.scenes import RooflineScene
-from tests.browser.lab import FIGURE, Explorer, Lab, milliseconds
+from tests.browser.explorer import FIGURE, Explorer, milliseconds
+from tests.browser.lab import Lab
 
 MAKE = 'import roofline_lessons as rl\nexplorer = rl.RooflineExplorer("MobileNetV2", device="raspberry-pi-5")\nexplorer'
 PREFIXES = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}

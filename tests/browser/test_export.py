@@ -7,7 +7,8 @@ import pytest
 
 import roofline_lessons as rl
 from roofline_lessons.scenes import RooflineScene
-from tests.browser.lab import Explorer, listen_for_errors, screenshot
+from tests.browser.explorer import Explorer
+from tests.browser.lab import listen_for_errors, screenshot
 from tests.browser.test_explorer import expect
 
 

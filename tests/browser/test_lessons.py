@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from roofline_lessons.scenes import RooflineScene
-from tests.browser.lab import Explorer
 from tests.browser.test_explorer import expect
 
 
@@ -18,7 +17,7 @@ def test_start_here_says_that_widgets_work(lab):
 def test_lesson_02_the_slider_moves_the_roofline_of_mobilenet(lab):
     lab.open("02_the_roofline.ipynb")
     lab.run_all()
-    explorer = Explorer(lab.page)
+    explorer = lab.explorer()
     scene = RooflineScene("MobileNetV2", device="raspberry-pi-5", precision="fp32")
     expect(explorer, scene)
     before = scene.estimate.seconds_by_bound["compute"]
