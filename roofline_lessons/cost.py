@@ -354,13 +354,14 @@ def _check_fits(plan: Plan, device: Device, p: Precision) -> None:
     if device.on_chip_bytes is None:
         return  # unknown: not checked
     needed = plan.on_chip_bytes_needed(p)
-    for kernel, needs in zip(plan.kernels, needed, strict=True):
-        for what, amount in zip(("tiles", "weights"), needs, strict=True):
-            if amount > device.on_chip_bytes:
-                raise FusionError(
-                    f"{kernel.name} does not fit on {device.name}: its {what} need {amount:,.0f} B of "
-                    f"{device.on_chip_bytes:,.0f} B, {amount - device.on_chip_bytes:,.0f} B too many."
-                )
+    over = np.argwhere(needed > device.on_chip_bytes)
+    if len(over):
+        kernel, which = over[0]
+        amount, what = needed[kernel, which], ("tiles", "weights")[which]
+        raise FusionError(
+            f"{plan.kernels[kernel].name} does not fit on {device.name}: its {what} need {amount:,.0f} B of "
+            f"{device.on_chip_bytes:,.0f} B, {amount - device.on_chip_bytes:,.0f} B too many."
+        )
 
 
 def classify(arithmetic: Floats, memory: Floats, launch: float) -> NDArray[np.intp]:

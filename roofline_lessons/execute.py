@@ -1,7 +1,7 @@
 """Run a graph, or a plan, on real numbers: the proof that fusing, folding and tiling change no result.
 
-A plan runs kernel by kernel, with batch
-norms folded into weights, and a tiled kernel tile by tile with its halo computed again.
+A plan runs kernel by kernel, with batch norms folded into weights, and a tiled kernel tile by tile with its halo
+computed again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from .arithmetic import RUN, Array, run_operator, scale_and_shift
 from .errors import GraphError
 from .fusion.plan import Kernel, Plan
-from .fusion.tiling import input_interval, regions
+from .fusion.tiling import input_interval, regions, unclipped_interval
 from .graph import Graph, Operator, Tensor
 
 Arrays = dict[str, Array]
@@ -27,14 +27,18 @@ def random_arrays(graph: Graph, rng: np.random.Generator) -> Arrays:
     Variances are positive; a tensor with fixed bits (indices) holds whole numbers from 0 to what its table has.
     """
     arrays: Arrays = {}
-    constants = {t.name: t for op in graph for t in op.inputs if t.is_constant}
-    for t in (*graph.inputs, *constants.values()):
+    for t in _given(graph).values():
         arrays[t.name] = rng.normal(size=t.shape)
         if t.name.endswith(".variance"):
             arrays[t.name] = rng.uniform(0.5, 2, size=t.shape)
         if t.bits is not None:
             arrays[t.name] = rng.integers(0, _rows(graph, t), size=t.shape)
     return arrays
+
+
+def _given(graph: Graph) -> dict[str, Tensor]:
+    """What a graph needs from outside: inputs, weights and buffers, by name."""
+    return {t.name: t for t in (*graph.inputs, *(t for op in graph for t in op.weights))}
 
 
 def _rows(graph: Graph, index: Tensor) -> int:
@@ -76,8 +80,7 @@ def execute(graph_or_plan: Graph | Plan, arrays: Mapping[str, Array]) -> Arrays:
 
 
 def _check(graph: Graph, known: Arrays) -> None:
-    needed = {t.name: t for t in graph.inputs} | {t.name: t for op in graph for t in op.inputs if t.is_constant}
-    for name, t in needed.items():
+    for name, t in _given(graph).items():
         if name not in known:
             raise GraphError(f"{graph.name} needs an array for {name!r} {t.shape}, and none is given.")
         if np.shape(known[name]) != t.shape:
@@ -159,7 +162,6 @@ def _run_tiles(
     for i, j in np.ndindex(len(needed[0][last]), len(needed[1][last])):
         place = {name: (needed[0][name][i], needed[1][name][j]) for name in needed[0]}
         tile: Arrays = {}
-
         for op in operators:
             name = makes[op.name]
             sources = {t.name: _source(op, t, place[name]) for t in op.activations}
@@ -197,7 +199,7 @@ def _run_on_region(op: Operator, given: list[Array], source: Place, target: Plac
     a = dict(op.attributes)
     if op.kind in ("conv2d", "max_pool", "avg_pool"):
         # padding is what the window reaches for beyond the border, and nothing else
-        a["padding"] = tuple(p for axis in (0, 1) for p in _beyond(a, axis, source[axis], target[axis]))
+        a["padding"] = tuple(p for axis in (0, 1) for p in _beyond(op, axis, source[axis], target[axis]))
         return RUN[op.kind](given, a)
     if op.kind == "conv_transpose2d":
         a["padding"], a["output_padding"] = (0, 0, 0, 0), a["kernel"]  # more than enough zeros behind
@@ -210,9 +212,7 @@ def _run_on_region(op: Operator, given: list[Array], source: Place, target: Plac
     return made[_slices(tuple((low - s, high - s) for (low, high), s in zip(target, starts)))]  # type: ignore[arg-type]
 
 
-def _beyond(a: Mapping[str, Any], axis: int, source: tuple[int, int], target: tuple[int, int]) -> tuple[int, int]:
+def _beyond(op: Operator, axis: int, source: tuple[int, int], target: tuple[int, int]) -> tuple[int, int]:
     """Positions before and behind the input region that the windows of the output region reach for."""
-    stride, before = a["stride"][axis], a["padding"][2 * axis]
-    first = target[0] * stride - before
-    last = (target[1] - 1) * stride - before + a["dilation"][axis] * (a["kernel"][axis] - 1) + 1
+    first, last = unclipped_interval(op, axis, target)
     return source[0] - first, last - source[1]

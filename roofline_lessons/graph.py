@@ -160,13 +160,11 @@ class Graph:
         if not self.operators:
             raise GraphError(f"graph {self.name} has no operator.")
         if len(self._by_name) < len(self.operators):
-            names = [op.name for op in self.operators]
-            twice = next(n for n in names if names.count(n) > 1)
+            twice = _twice([op.name for op in self.operators])
             raise GraphError(f"graph {self.name}: two operators are called {twice!r}; names must differ.")
         known = {t.name: t for t in self.inputs}
         if len(known) < len(self.inputs):
-            names = [t.name for t in self.inputs]
-            twice = next(n for n in names if names.count(n) > 1)
+            twice = _twice([t.name for t in self.inputs])
             raise GraphError(f"graph {self.name}: two inputs are called {twice!r}; names must differ.")
         for op in self.operators:
             for t in op.inputs:
@@ -253,3 +251,8 @@ class Graph:
         if maker is None or not maker.is_view:
             return (tensor,)
         return tuple(dict.fromkeys(stored for t in maker.inputs for stored in self.storage(t)))
+
+
+def _twice(names: Sequence[str]) -> str:
+    """The first name that occurs again."""
+    return next(name for name in names if names.count(name) > 1)

@@ -101,6 +101,11 @@ def make_operator(
     return Operator(name, kind, tuple(inputs), made, work, attributes, is_view)
 
 
+def is_elementwise(kind: str) -> bool:
+    """One output element needs one element of each input: such a kind can follow anything without new traffic."""
+    return OPERATORS[kind].family == "elementwise"
+
+
 def family(op: Operator) -> str:
     """The family of an operator, one of `FAMILIES`. A convolution with one input channel per group is depthwise."""
     if op.kind in ("conv2d", "conv_transpose2d") and op.attributes["groups"] == op.inputs[0].shape[1] > 1:

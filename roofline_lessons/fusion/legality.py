@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..graph import Graph, Operator, Tensor
-from ..operators import OPERATORS
 from .tiling import why_not_tiled
 
 if TYPE_CHECKING:
@@ -20,10 +18,14 @@ def in_order(graph: Graph, operators: Iterable[Operator]) -> tuple[Operator, ...
     return tuple(sorted(operators, key=graph.position))
 
 
+def makers(graph: Graph, tensor: Tensor) -> list[Operator]:
+    """The operators that make a tensor, views looked through; none where it comes from outside."""
+    return [graph.producers[stored.name] for stored in graph.storage(tensor) if stored.name in graph.producers]
+
+
 def working_producers(graph: Graph, op: Operator) -> list[Operator]:
     """The operators that make what an operator reads, views looked through."""
-    made = [graph.producers.get(stored.name) for t in op.activations for stored in graph.storage(t)]
-    return list({p.name: p for p in made if p is not None}.values())
+    return list({p.name: p for t in op.activations for p in makers(graph, t)}.values())
 
 
 def working_readers(graph: Graph, op: Operator) -> list[Operator]:
@@ -31,10 +33,14 @@ def working_readers(graph: Graph, op: Operator) -> list[Operator]:
     return [graph[name] for name in _flow(graph).successors(op.name)]
 
 
+def is_heavy(op: Operator) -> bool:
+    """It makes sums (a convolution, a product) or reads windows (a pooling)."""
+    return bool(op.macs) or "kernel" in op.attributes
+
+
 def is_tiled(operators: Sequence[Operator]) -> bool:
-    """A kernel of several operators that make sums (convolutions, products) or read windows works tile by tile."""
-    heavy = [op for op in operators if op.macs or "kernel" in op.attributes]
-    return len(heavy) > 1
+    """A kernel of several heavy operators works tile by tile."""
+    return sum(map(is_heavy, operators)) > 1
 
 
 def why_not_tiles(graph: Graph, operators: Sequence[Operator]) -> str | None:
@@ -65,13 +71,13 @@ def why_not_convex(graph: Graph, operators: Sequence[Operator]) -> str | None:
     flow = _flow(graph)
     last = max(graph.position(op) for op in operators)
     # operators outside that depend on the kernel, up to its last operator
-    reached: dict[str, str] = {}
+    reached: set[str] = set()
     queue = [(reader, op.name) for op in operators for reader in flow.successors(op.name) if reader not in inside]
     while queue:
         name, source = queue.pop()
         if name in reached or graph.position(graph[name]) > last:
             continue
-        reached[name] = source
+        reached.add(name)
         for reader in flow.successors(name):
             if reader in inside:
                 return (
@@ -129,9 +135,3 @@ def _flow(graph: Graph) -> nx.DiGraph:
         flow.add_edges_from((p.name, op.name) for op in graph if not op.is_view for p in working_producers(graph, op))
         _flows[graph] = flow
     return _flows[graph]
-
-
-@functools.cache
-def is_elementwise(kind: str) -> bool:
-    """One output element needs one element of each input: it can follow anything without new traffic."""
-    return OPERATORS[kind].family == "elementwise"

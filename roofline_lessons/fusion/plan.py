@@ -136,7 +136,8 @@ class Plan:
         if len(operators) > 1 and (reason := why_not_convex(self.graph, operators)):
             raise FusionError(reason)
         folded = tuple(op for op in operators if self.fold and why_not_folded(self.graph, op, operators) is None)
-        costs = self._tile_costs(operators)
+        tiling = self._tiling_of(operators)
+        costs = tile_costs(operators, tiling) if tiling else None
         bias = [folded_bias(self.graph, op) for op in folded]
         macs = costs.macs if costs else sum(op.macs for op in operators)
         work = costs.other_flops if costs else sum(op.work.other_flops for op in operators)
@@ -150,18 +151,18 @@ class Plan:
             macs,
             work,
             folded,
-            (self.tiling or whole(operators)) if costs else None,
+            tiling,
             costs.live_elements if costs else 0,
             costs.weight_elements if costs else 0,
         )
 
-    def _tile_costs(self, operators: tuple[Operator, ...]) -> TileCosts | None:
-        """What tiling makes of the operators; None for a kernel that streams."""
+    def _tiling_of(self, operators: tuple[Operator, ...]) -> Tiling | None:
+        """How the operators are cut as one kernel; None for a kernel that streams."""
         if not is_tiled(operators):
             return None
         if reason := why_not_tiles(self.graph, operators):
             raise FusionError(reason)
-        return tile_costs(operators, self.tiling or whole(operators))
+        return self.tiling or whole(operators)
 
     def _reads(
         self, operators: tuple[Operator, ...], folded: tuple[Operator, ...], costs: TileCosts | None
@@ -227,14 +228,14 @@ class Plan:
     def why_not(self, a: str, b: str) -> str | None:
         """Why the kernels of two operators cannot become one: None, or the first broken rule as a sentence.
 
-        What the plan's own rule set would not do is asked with `rules.why_not`; here it is what no rule set may do.
+        What a rule set would not do is asked with `fusion.why_not`; here it is what no rule set may do.
         """
         first, second = self.kernel_of(a), self.kernel_of(b)
         together = in_order(self.graph, {op.name: op for op in (*first.operators, *second.operators)}.values())
         reason = why_not_convex(self.graph, together) or why_not_connected(self.graph, first, second)
         if reason is None:
             try:
-                self._tile_costs(together)
+                self._kernel(together)
             except FusionError as error:
                 return str(error)
         return reason
@@ -276,10 +277,13 @@ class Plan:
         """FLOPs of each kernel that are not multiply-accumulates."""
         return np.array([k.other_flops for k in self.kernels], dtype=float)
 
+    @cached_property
+    def _on_chip_elements(self) -> NDArray[np.float64]:
+        return np.array([(k.live_elements, k.weight_elements) for k in self.kernels], dtype=float)
+
     def on_chip_bytes_needed(self, p: Precision) -> NDArray[np.float64]:
         """Bytes of tiles and of weights that each kernel needs on the chip at once: array (kernels, 2)."""
-        needed = [(k.live_elements * p.activation_bits, k.weight_elements * p.weight_bits) for k in self.kernels]
-        return np.ceil(np.array(needed, dtype=float) / 8)
+        return np.ceil(self._on_chip_elements * (p.activation_bits, p.weight_bits) / 8)
 
     @cached_property
     def dram_moves(self) -> Moves:

@@ -2,7 +2,7 @@
 
 A rule set says what may follow what. A kernel grows along the graph: an operator joins the kernel that makes its
 input when the rule set lets its kind follow, and when it is legal (`legality.py`). That is the greedy pass of a
-compiler; `search.py` looks for the best plan instead.
+compiler (`fuse.py`), which need not find the best plan.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from types import MappingProxyType
 
 from ..errors import unknown_name
 from ..graph import Graph, Operator
-from ..operators import OPERATORS
-from .legality import is_elementwise, why_not_folded, working_producers, working_readers
+from ..operators import OPERATORS, is_elementwise
+from .legality import is_heavy, makers, why_not_folded, working_producers, working_readers
 
 _ELEMENTWISE = frozenset(kind for kind in OPERATORS if is_elementwise(kind))
 _ANCHORS = frozenset({"conv2d", "conv_transpose2d", "dense", "matmul"})
@@ -136,16 +136,12 @@ def objection(rules: RuleSet, graph: Graph, kernel: Sequence[Operator], op: Oper
         return f"not fused: {maker.output.name} is also read by {others[0]}."
     if any(t.name == maker.output.name for t in graph.outputs):
         return f"not fused: {maker.output.name} is an output of the graph."
-    strangers = [t.name for t in op.activations if maker not in _makers(graph, t)]
+    strangers = [t.name for t in op.activations if maker not in makers(graph, t)]
     if rules.constants_only and strangers:
         return f"not fused: {op.name} also reads {strangers[0]}, which is not a constant."
-    heavy = [o for o in (*kernel, op) if o.macs or "kernel" in o.attributes]
+    heavy = [o for o in (*kernel, op) if is_heavy(o)]
     if len(heavy) > rules.anchors:
         return f"not fused: {heavy[0].name} and {op.name} both need a kernel of their own under “{rules.name}”."
     if op.kind == "batch_norm" and rules.folds and rules.keeps:
         return why_not_folded(graph, op, kernel)
     return None
-
-
-def _makers(graph: Graph, tensor: object) -> list[Operator]:
-    return [graph.producers[s.name] for s in graph.storage(tensor) if s.name in graph.producers]  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from ..errors import FusionError, pair, unknown_name
 from ..graph import Operator, Tensor
-from ..operators import OPERATORS
+from ..operators import is_elementwise
 
 #: What to do with the halo.
 HALO_MODES = ("recompute", "cache rows", "cache all")
@@ -62,7 +62,7 @@ class TileCosts:
 
 def why_not_tiled(operator: Operator) -> str | None:
     """None when an operator can be computed tile by tile; otherwise the reason in words."""
-    if operator.kind in _REACH or OPERATORS[operator.kind].family == "elementwise":
+    if operator.kind in _REACH or is_elementwise(operator.kind):
         if all(len(t.shape) == 4 for t in (*operator.activations, *operator.outputs)):
             return None
         return f"{operator.name} works on {operator.output.shape}; only images (N, C, H, W) are cut into tiles"
@@ -128,10 +128,15 @@ def regions(operators: Sequence[Operator], axis: int, tile: int) -> dict[str, li
     return found
 
 
+def unclipped_interval(op: Operator, axis: int, interval: Interval) -> Interval:
+    """What an operator reaches for behind an interval of its output, beyond the borders too: there is padding."""
+    return _REACH.get(op.kind, _same_place)(op, axis, *interval)
+
+
 def input_interval(op: Operator, t: Tensor, axis: int, interval: Interval) -> Interval:
     """What an operator needs of an input for an interval of its output. Padding is not read: clipped at the borders."""
     limit = t.shape[2 + axis]
-    low, high = _REACH.get(op.kind, _same_place)(op, axis, *interval)
+    low, high = unclipped_interval(op, axis, interval)
     return (0, limit) if limit == 1 else (max(low, 0), min(high, limit))
 
 
@@ -217,7 +222,7 @@ def _live(operators: Sequence[Operator], regions: list[dict[str, list[Interval]]
     for i, op in enumerate(operators):
         live |= {t.name for t in op.activations}
         done = {t.name for t in op.activations if last_read[t.name] == i}
-        if OPERATORS[op.kind].family == "elementwise":
+        if is_elementwise(op.kind):
             live -= set(sorted(done, key=lambda name: -largest[name])[:1])
         live.add(op.output.name)
         most = max(most, sum(largest[name] for name in live))

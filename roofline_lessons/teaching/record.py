@@ -149,8 +149,9 @@ class ProgressMap(W.VBox):
 
     def draw(self) -> None:
         """Draw what the record says now."""
-        self.picture.value = map_html(self.record.items)
-        data = base64.b64encode(_dump(self.record.items)).decode()
+        items = self.record.items
+        self.picture.value = map_html(items)
+        data = base64.b64encode(_dump(items)).decode()
         self.download.value = (
             f'<a class="jupyter-button" download="{FILE}" href="data:application/json;base64,{data}">'
             "keep the record as a file</a>"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -124,4 +124,4 @@ def test_the_environment_names_another_file(tmp_path, monkeypatch):
     monkeypatch.setenv("ROOFLINE_PROGRESS", str(tmp_path / "x.json"))
     assert Progress().path == tmp_path / "x.json"
     monkeypatch.delenv("ROOFLINE_PROGRESS")
-    assert Progress().path == (os.path.realpath(".") and Progress().path.cwd() / FILE)
+    assert Progress().path == Path.cwd() / FILE
