@@ -161,13 +161,17 @@ class RooflineExplorer(W.VBox):
         )
         t["sentence"].add_class("rl-sentence")
         readouts = [w for name, label in _READOUTS.items() for w in (_heading(label), t[name])]
-        side = W.VBox(readouts, layout=W.Layout(width="350px", flex="0 0 350px", padding="0 0 0 12px"))
+        side = W.VBox(readouts, layout=W.Layout(flex="1 1 300px", max_width="380px", padding="0 0 0 12px"))
         more = W.Accordion([t["table"]], titles=["The slowest kernels as a table"])
         return [
             W.HTML(STYLE),
             W.HBox(menus, layout=W.Layout(flex_flow="row wrap")),
             W.HBox([*sliders, self.reset_button], layout=W.Layout(flex_flow="row wrap", align_items="flex-end")),
-            W.HBox([W.Box([self.figure], layout=W.Layout(flex="1 1 480px", min_width="480px")), side]),
+            W.HBox(
+                # the readouts go below the picture where the page is narrow
+                [W.Box([self.figure], layout=W.Layout(flex="3 1 480px", min_width="480px")), side],
+                layout=W.Layout(flex_flow="row wrap"),
+            ),
             _legend(),
             t["sentence"],
             t["formula"],
