@@ -112,7 +112,8 @@ class Lab:
         """Give JupyterLab a command, at a cell if one is named, and do not wait for its end."""
         self.page.evaluate(
             "([command, cell]) => { if (cell !== null) jupyterapp.shell.currentWidget.content.activeCellIndex = cell;"
-            " jupyterapp.commands.execute(command); }",
+            " window.commandEnded = false;"
+            " jupyterapp.commands.execute(command).finally(() => { window.commandEnded = true; }); }",
             [f"notebook:{command}", cell],
         )
 
@@ -120,16 +121,16 @@ class Lab:
         """Run every cell and wait for the end. The first error fails the test."""
         self.start("run-all-cells")
         deadline = time.monotonic() + seconds
-        started = False
         while time.monotonic() < deadline:
+            # The command's own end: a quick run can begin and be over between two looks at the kernel's status.
+            ended = self.page.evaluate("window.commandEnded")
             cells = self.cells()
             for outputs in (c["outputs"] for c in cells):
                 for output in (o for o in outputs if o["output_type"] == "error"):
                     trace = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(output["traceback"]))
                     raise AssertionError(f"a cell of {self.name} failed:\n{trace}")
             running = self.status() != "idle" or any(c["state"] != "idle" for c in cells)
-            started = started or running
-            if started and not running and all(c["count"] for c in cells):
+            if ended and not running and all(c["count"] for c in cells):
                 return
             self.page.wait_for_timeout(50)
         raise AssertionError(f"{self.name} is not done after {seconds:g} s: {[c['count'] for c in cells]}")
