@@ -22,6 +22,7 @@ from .fusion.plan import Plan
 from .graph import Operator
 from .precision import Precision, precision
 from .text import si
+from .timing import arithmetic_seconds, level_seconds
 
 if TYPE_CHECKING:
     import pandas
@@ -102,13 +103,11 @@ class Estimate:
         _check_fits(plan, device, p)
         n = len(plan)
         bits = (p.weight_bits, p.activation_bits)
-        peak = device.peak_for(p)
-        vector_peak = min(device.vector_peak or peak, peak)  # no format runs faster than its own peak
         self.kernel_flops: Floats = 2 * plan.macs + plan.other_flops
         self.kernel_dram_bytes = plan.dram_moves.bytes_per_kernel(n, *bits)
         self.kernel_on_chip_bytes = plan.on_chip_moves.bytes_per_kernel(n, *bits)
-        self.kernel_arithmetic_seconds: Floats = 2 * plan.macs / peak + plan.other_flops / vector_peak
-        self._level_seconds = self._seconds_per_level()
+        self.kernel_arithmetic_seconds: Floats = arithmetic_seconds(device, p, plan.macs, plan.other_flops)
+        self._level_seconds = level_seconds(device, self.kernel_dram_bytes, self.kernel_on_chip_bytes)
         self.kernel_memory_seconds: Floats = np.max(list(self._level_seconds.values()), axis=0)
         overlapped = np.maximum(self.kernel_arithmetic_seconds, self.kernel_memory_seconds)
         self.launch_seconds = device.launch_seconds or 0.0
@@ -117,12 +116,6 @@ class Estimate:
             self.launch_seconds + self.kernel_arithmetic_seconds + self.kernel_memory_seconds
         )
         self.kernel_bound = classify(self.kernel_arithmetic_seconds, self.kernel_memory_seconds, self.launch_seconds)
-
-    def _seconds_per_level(self) -> dict[str, Floats]:
-        """Seconds each memory level with a known bandwidth needs: DRAM its external bytes, the chip all of them."""
-        roofs = self.device.roofs()
-        moved = {name: self.kernel_dram_bytes if name == "DRAM" else self.kernel_on_chip_bytes for name in roofs}
-        return {name: moved[name] / bandwidth for name, bandwidth in roofs.items()}
 
     # -- totals ------------------------------------------------------------------------------------------------------
 

@@ -203,6 +203,16 @@ class Graph:
     def _positions(self) -> dict[str, int]:
         return {op.name: i for i, op in enumerate(self.operators)}
 
+    @cached_property
+    def views_of(self) -> dict[str, set[str]]:
+        """Tensor name -> the names of all views of its bytes."""
+        shown: dict[str, set[str]] = {}
+        for op in self.operators:
+            if op.is_view:
+                for stored in self.storage(op.output):
+                    shown.setdefault(stored.name, set()).add(op.output.name)
+        return shown
+
     def __iter__(self) -> Iterator[Operator]:
         return iter(self.operators)
 

@@ -1,7 +1,8 @@
 """Fusion: which operators run together as one kernel."""
 
 from .fuse import fuse, why_not
-from .plan import Kernel, Plan, Saved, unfused
+from .kernel import Kernel
+from .plan import Plan, Saved, unfused
 from .rules import RULE_SETS, RuleSet
 from .tiling import HALO_MODES, Tiling
 

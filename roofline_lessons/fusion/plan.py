@@ -14,57 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FusionError
-from ..graph import Graph, Operator, Tensor
+from ..graph import Graph, Operator
 from ..precision import Precision, precision
-from .legality import (
-    folded_bias,
-    in_order,
-    is_tiled,
-    why_not_connected,
-    why_not_convex,
-    why_not_folded,
-    why_not_tiles,
-    working_producers,
-)
-from .tiling import TileCosts, Tiling, tile_costs
+from .kernel import Kernel, make_kernel, reads, writes
+from .legality import in_order, why_not_connected, why_not_convex, working_producers
+from .tiling import Tiling
 from .traffic import Moves, Transfer, moves
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """Operators that run as one launch: nothing between them touches DRAM.
-
-    operators : in the order they run.
-    reads : from outside, each tensor once (of a tiled kernel with the halo that each tile reads again).
-    writes : needed outside, each tensor once.
-    macs, other_flops : the work, with what a tiled kernel computes again and without what is folded.
-    folded : batch norms whose scale and shift moved into the weight and bias of the convolution before them.
-    tiling : how a kernel of several windowed operators is cut; None for one that streams.
-    live_elements, weight_elements : of a tiled kernel, what must be on the chip at once: tiles, and weights.
-    """
-
-    operators: tuple[Operator, ...]
-    reads: tuple[Transfer, ...]
-    writes: tuple[Transfer, ...]
-    macs: int
-    other_flops: int
-    folded: tuple[Operator, ...] = ()
-    tiling: Tiling | None = None
-    live_elements: int = 0
-    weight_elements: int = 0
-
-    @property
-    def name(self) -> str:
-        """The name of its operator, or first and last with the number between: "conv_0 … relu_2 (5)"."""
-        first, last, n = self.operators[0].name, self.operators[-1].name, len(self.operators)
-        return first if n == 1 else f"{first} + {last}" if n == 2 else f"{first} … {last} ({n})"
-
-    @property
-    def flops(self) -> int:
-        return 2 * self.macs + self.other_flops
-
-    def __repr__(self) -> str:
-        return f"<Kernel {' '.join(op.name for op in self.operators)}>"
 
 
 @dataclass(frozen=True)
@@ -90,8 +45,9 @@ class Plan:
         The operators of each kernel. Views may be named and are left out.
     fold : bool
         Fold each batch norm into the convolution before it, where both are in one kernel and it is legal.
-    tiling : Tiling, optional
-        How kernels of several windowed operators (convolutions, poolings) are cut; by default one tile, the whole.
+    tiling : Tiling or sequence of Tiling, optional
+        How kernels of several windowed operators (convolutions, poolings) are cut: all alike, or one for each group.
+        By default one tile, the whole.
     rules : str
         The name of the rule set that made it, for its repr.
 
@@ -108,14 +64,17 @@ class Plan:
         groups: Sequence[Sequence[Operator]],
         *,
         fold: bool = False,
-        tiling: Tiling | None = None,
+        tiling: Tiling | Sequence[Tiling | None] | None = None,
         rules: str = "by hand",
     ) -> None:
-        self.graph, self.fold, self.tiling, self.rules = graph, fold, tiling, rules
+        self.graph, self.fold, self.rules = graph, fold, rules
         self.views = tuple(op for op in graph if op.is_view)
         self._check_cover(groups)
+        tilings = [tiling] * len(groups) if tiling is None or isinstance(tiling, Tiling) else tiling
+        if len(tilings) != len(groups):
+            raise FusionError(f"{len(groups)} kernels need {len(groups)} tilings, not {len(tilings)}.")
         working = [in_order(graph, (op for op in ops if not op.is_view)) for ops in groups]
-        kernels = [self._kernel(ops) for ops in working if ops]
+        kernels = [make_kernel(graph, ops, fold, t) for ops, t in zip(working, tilings, strict=True) if ops]
         self.kernels = tuple(kernels[i] for i in _order(graph, [k.operators for k in kernels]))
 
     def _check_cover(self, groups: Sequence[Sequence[Operator]]) -> None:
@@ -131,81 +90,6 @@ class Plan:
         missing = [op.name for op in self.graph if not op.is_view and op.name not in seen]
         if missing:
             raise FusionError(f"{', '.join(missing)} in no kernel; a plan covers each operator once.")
-
-    def _kernel(self, operators: tuple[Operator, ...]) -> Kernel:
-        if len(operators) > 1 and (reason := why_not_convex(self.graph, operators)):
-            raise FusionError(reason)
-        folded = tuple(op for op in operators if self.fold and why_not_folded(self.graph, op, operators) is None)
-        tiling = self._tiling_of(operators)
-        costs = tile_costs(operators, tiling) if tiling else None
-        bias = [folded_bias(self.graph, op) for op in folded]
-        macs = costs.macs if costs else sum(op.macs for op in operators)
-        work = costs.other_flops if costs else sum(op.work.other_flops for op in operators)
-        # a batch norm costs a multiplication and an addition, a bias an addition: folding saves the first,
-        # and both where the convolution has a bias already
-        work -= sum(op.work.other_flops - (op.output.elements if b else 0) for op, b in zip(folded, bias, strict=True))
-        return Kernel(
-            operators,
-            (*self._reads(operators, folded, costs), *(Transfer(b, b.elements) for b in bias if b)),
-            self._writes(operators),
-            macs,
-            work,
-            folded,
-            tiling,
-            costs.live_elements if costs else 0,
-            costs.weight_elements if costs else 0,
-        )
-
-    def _tiling_of(self, operators: tuple[Operator, ...]) -> Tiling | None:
-        """How the operators are cut as one kernel; None for a kernel that streams."""
-        if not is_tiled(operators):
-            return None
-        if reason := why_not_tiles(self.graph, operators):
-            raise FusionError(reason)
-        return self.tiling or whole(operators)
-
-    def _reads(
-        self, operators: tuple[Operator, ...], folded: tuple[Operator, ...], costs: TileCosts | None
-    ) -> tuple[Transfer, ...]:
-        inside = {t.name for op in operators for t in op.outputs}
-        reads: dict[str, Transfer] = {}
-        for op in operators:
-            for tensor, elements in zip(op.inputs, op.work.read, strict=True):
-                if op in folded and tensor.is_constant:
-                    continue
-                for stored in self.graph.storage(tensor):
-                    if stored.name not in inside:
-                        # two operators may touch different parts of one tensor; all of it is the most that must come
-                        known = reads[stored.name].elements if stored.name in reads else 0
-                        reads[stored.name] = Transfer(stored, min(known + elements, stored.elements))
-        if costs:
-            reads = {name: Transfer(r.tensor, costs.read.get(name, r.elements)) for name, r in reads.items()}
-        return tuple(reads.values())
-
-    def _writes(self, operators: tuple[Operator, ...]) -> tuple[Transfer, ...]:
-        return tuple(
-            Transfer(tensor, elements)
-            for op in operators
-            for tensor, elements in zip(op.outputs, op.work.written, strict=True)
-            if self._needed_outside(tensor, operators)
-        )
-
-    def _needed_outside(self, tensor: Tensor, operators: tuple[Operator, ...]) -> bool:
-        inside = {op.name for op in operators}
-        names = {tensor.name} | self._views_of.get(tensor.name, set())
-        if any(t.name in names for t in self.graph.outputs):
-            return True
-        readers = [op for name in names for op in self.graph.consumers.get(name, ()) if not op.is_view]
-        return not readers or any(op.name not in inside for op in readers)  # a result nobody reads is still written
-
-    @cached_property
-    def _views_of(self) -> dict[str, set[str]]:
-        """Tensor name to the names of all views of its bytes."""
-        shown: dict[str, set[str]] = {}
-        for op in self.views:
-            for stored in self.graph.storage(op.output):
-                shown.setdefault(stored.name, set()).add(op.output.name)
-        return shown
 
     def __len__(self) -> int:
         return len(self.kernels)
@@ -235,7 +119,7 @@ class Plan:
         reason = why_not_convex(self.graph, together) or why_not_connected(self.graph, first, second)
         if reason is None:
             try:
-                self._kernel(together)
+                make_kernel(self.graph, together, self.fold, first.tiling or second.tiling)
             except FusionError as error:
                 return str(error)
         return reason
@@ -310,7 +194,7 @@ class Plan:
                 continue
             for op in kernel.operators:
                 if op not in kernel.folded:
-                    moved = (*self._reads((op,), (), None), *self._writes((op,)))
+                    moved = (*reads(self.graph, (op,)), *writes(self.graph, (op,)))
                     rows += [(i, transfer) for transfer in moved]
         return moves(rows)
 
@@ -327,12 +211,6 @@ def unfused(graph: Graph) -> Plan:
     2
     """
     return Plan(graph, [(op,) for op in graph if not op.is_view], rules="unfused")
-
-
-def whole(operators: Sequence[Operator]) -> Tiling:
-    """One tile: the whole last output."""
-    height, width = operators[-1].output.shape[2:]
-    return Tiling((height, width))
 
 
 def _order(graph: Graph, groups: Sequence[tuple[Operator, ...]]) -> list[int]:

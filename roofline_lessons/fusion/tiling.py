@@ -14,7 +14,7 @@ Mei et al., "DeFiNES", HPCA 2023, section II (the halo modes: fully recompute, H
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import FusionError, pair, unknown_name
@@ -69,7 +69,9 @@ def why_not_tiled(operator: Operator) -> str | None:
     return f"{operator.name} ({operator.kind}) needs more of its input than a tile: it cannot be computed tile by tile"
 
 
-def tile_costs(operators: Sequence[Operator], tiling: Tiling) -> TileCosts:
+def tile_costs(
+    operators: Sequence[Operator], tiling: Tiling, other_flops: Mapping[str, int] | None = None
+) -> TileCosts:
     """Work and traffic of operators as one tiled kernel.
 
     Parameters
@@ -77,6 +79,8 @@ def tile_costs(operators: Sequence[Operator], tiling: Tiling) -> TileCosts:
     operators : sequence of Operator
         In the order they run, each of which can be tiled (`why_not_tiled`); all but the last are read inside.
     tiling : Tiling
+    other_flops : mapping of str to int, optional
+        What an operator does beside multiply-accumulates where it is not its own work: a folded batch norm's.
 
     Returns
     -------
@@ -89,12 +93,13 @@ def tile_costs(operators: Sequence[Operator], tiling: Tiling) -> TileCosts:
     """
     needed = [regions(operators, axis, tiling.tile[axis]) for axis in (0, 1)]
     area = {name: _positions(needed, name, tiling.halo) for name in needed[0]}
+    work = {op.name: op.work.other_flops for op in operators} | dict(other_flops or {})
     macs = other = 0
     read: dict[str, int] = {}
     inside = {t.name for op in operators for t in op.outputs}
     for op in operators:
         macs += _share(op.macs, area[_worked(op).name], _worked(op))
-        other += _share(op.work.other_flops, area[op.output.name], op.output)
+        other += _share(work[op.name], area[op.output.name], op.output)
         for t in op.activations:
             if t.name not in inside:
                 read[t.name] = _share(t.elements, area[t.name], t)

@@ -19,7 +19,7 @@ LAYERS = [
     {"errors", "frozen", "text"},
     {"precision"},
     {"device", "graph"},
-    {"operators", "arithmetic"},
+    {"operators", "arithmetic", "timing"},
     {"builder"},
     {"networks", "fusion"},
     {"cost", "execute"},
