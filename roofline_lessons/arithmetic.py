@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .errors import GraphError
 from .graph import Operator
 
 Array = NDArray[Any]
@@ -17,7 +18,15 @@ _EPSILON = 1e-5
 
 
 def run_operator(op: Operator, inputs: Sequence[Array]) -> Array:
-    """The output of an operator on arrays."""
+    """The output of an operator on arrays.
+
+    Raises
+    ------
+    GraphError
+        A kind that only files of other programs bring (`foreign.py`): it is counted, not computed.
+    """
+    if op.kind not in RUN:
+        raise GraphError(f"{op.name}: what {op.kind} computes is not in this package; it is only counted.")
     return RUN[op.kind](list(inputs), op.attributes)
 
 
@@ -74,7 +83,15 @@ def _matmul(inputs: list[Array], a: Mapping[str, Any]) -> Array:
         y = np.swapaxes(y, -1, -2)
     if a["share"] > 1:
         y = np.repeat(y, a["share"], axis=-3)
-    return x @ y
+    if a.get("triangle") == "input":
+        x = _lower(x)
+    return _lower(x @ y) if a.get("triangle") == "output" else x @ y
+
+
+def _lower(x: Array, hidden: float = 0.0) -> Array:
+    """x with another number above the diagonal that ends in the last row and column."""
+    rows, columns = x.shape[-2:]
+    return np.where(np.tri(rows, columns, columns - rows, dtype=bool), x, hidden)
 
 
 def _along(vector: Array, x: Array, axis: int) -> Array:
@@ -108,8 +125,15 @@ def _rms_norm(inputs: list[Array], a: Mapping[str, Any]) -> Array:
 
 
 def _softmax(inputs: list[Array], a: Mapping[str, Any]) -> Array:
-    e = np.exp(inputs[0] - inputs[0].max(a["axis"], keepdims=True))
+    x = _lower(inputs[0], -np.inf) if a.get("triangle") else inputs[0]
+    e = np.exp(x - x.max(a["axis"], keepdims=True))
     return e / e.sum(a["axis"], keepdims=True)
+
+
+def _rotary(inputs: list[Array], a: Mapping[str, Any]) -> Array:
+    """The halves of the last axis are the coordinates of points; each turns by its angle."""
+    (first, second), (cos, sin) = (np.split(i, 2, axis=-1) for i in inputs)
+    return np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
 
 
 def _erf(x: Array) -> Array:
@@ -151,7 +175,7 @@ def _hard_sigmoid(x: Array) -> Array:
 RUN: Mapping[str, Run] = {
     "conv2d": _conv2d,
     "conv_transpose2d": _conv_transpose2d,
-    "dense": lambda i, a: i[0] @ i[1].T + (i[2] if len(i) > 2 else 0),
+    "dense": lambda i, a: i[0] @ (i[1] if a.get("transposed") else i[1].T) + (i[2] if len(i) > 2 else 0),
     "matmul": _matmul,
     "relu": _one(lambda x: np.maximum(x, 0)),
     "relu6": _one(lambda x: np.clip(x, 0, 6)),
@@ -187,12 +211,16 @@ RUN: Mapping[str, Run] = {
     "reduce_max": lambda i, a: i[0].max(a["axes"], keepdims=a["keepdims"]),
     "concat": lambda i, a: np.concatenate(i, a["axis"]),
     "transpose": lambda i, a: i[0].transpose(a["axes"]),
-    "gather": lambda i, a: i[0][i[1]],
+    "slice": lambda i, a: i[0].take(range(a["start"], a["stop"]), a["axis"]),
+    "expand": lambda i, a: np.broadcast_to(i[0], a["shape"]).copy(),
+    "rotary": _rotary,
+    "gather": lambda i, a: i[0].take(i[1], a.get("axis", 0)),
     "upsample_nearest": lambda i, a: i[0].repeat(a["scale"], 2).repeat(a["scale"], 3),
     "upsample_bilinear": _bilinear,
     "reshape": lambda i, a: i[0].reshape(a["shape"]),
     "flatten": lambda i, a: i[0].reshape(*i[0].shape[: a["axis"]], -1),
     "squeeze": lambda i, a: i[0].squeeze(a["axes"]),
+    "layout": lambda i, a: i[0].transpose(a["axes"]),
     "identity": _one(lambda x: x),
     "dropout": _one(lambda x: x),
 }

@@ -152,14 +152,30 @@ class GraphBuilder:
         return self._add(name, "dense", [x, *weights])
 
     def matmul(
-        self, x: Tensor, y: Tensor, *, transpose_b: bool = False, share: int = 1, name: str | None = None
+        self,
+        x: Tensor,
+        y: Tensor,
+        *,
+        transpose_b: bool = False,
+        share: int = 1,
+        triangle: str | None = None,
+        name: str | None = None,
     ) -> Tensor:
         """Batched product of two activations (..., M, K) and (..., K, N), or (..., N, K) with `transpose_b`.
 
-        `share` query heads of x use one head of y (grouped-query attention).
+        Parameters
+        ----------
+        share : int
+            So many query heads of x use one head of y (grouped-query attention).
+        triangle : str, optional
+            Causal attention: "output" makes only what is not above the diagonal (the scores), "input" reads only that
+            of x (the scores behind their softmax). The diagonals end in the last row and column.
         """
         name = self._name("matmul", name)
-        return self._add(name, "matmul", [x, y], transpose_b=transpose_b, share=whole(f"{name}: share", share))
+        if triangle not in (None, "input", "output"):
+            raise GraphError(f'{name}: triangle must be "input", "output" or None, not {triangle!r}')
+        share = whole(f"{name}: share", share)
+        return self._add(name, "matmul", [x, y], transpose_b=transpose_b, share=share, triangle=triangle)
 
     # -- element by element ------------------------------------------------------------------------------------------
 
@@ -236,8 +252,9 @@ class GraphBuilder:
         _check_image(name, x)
         return self.avg_pool(x, (x.shape[2], x.shape[3]), name=name)
 
-    def softmax(self, x: Tensor, *, axis: int = -1, name: str | None = None) -> Tensor:
-        return self._add(self._name("softmax", name), "softmax", [x], axis=axis)
+    def softmax(self, x: Tensor, *, axis: int = -1, triangle: bool = False, name: str | None = None) -> Tensor:
+        """Softmax along an axis. `triangle`: of causal scores, whose part above the diagonal is hidden."""
+        return self._add(self._name("softmax", name), "softmax", [x], axis=axis, triangle=triangle)
 
     def layer_norm(self, x: Tensor, *, name: str | None = None) -> Tensor:
         """Normalise over the last axis, then trained scale (gamma) and shift (beta)."""
@@ -287,9 +304,27 @@ class GraphBuilder:
         """Nothing at all: dropout acts in training only (a view)."""
         return self._add(self._name("dropout", name), "dropout", [x])
 
-    def transpose(self, x: Tensor, axes: Sequence[int], *, name: str | None = None) -> Tensor:
-        """A materialised transpose (a copy in another order)."""
-        return self._add(self._name("transpose", name), "transpose", [x], axes=tuple(axes))
+    def transpose(self, x: Tensor, axes: Sequence[int], *, in_place: bool = False, name: str | None = None) -> Tensor:
+        """A materialised transpose (a copy in another order). `in_place`: its readers follow the strides (a view)."""
+        return self._add(self._name("transpose", name), "transpose", [x], axes=tuple(axes), in_place=in_place)
+
+    def slice(self, x: Tensor, start: int, stop: int, *, axis: int = 0, name: str | None = None) -> Tensor:
+        """A copy of the places from `start` to before `stop` along an axis; only they are read."""
+        name = self._name("slice", name)
+        start, stop = (whole(f"{name}: {what}", v, 0) for what, v in (("start", start), ("stop", stop)))
+        return self._add(name, "slice", [x], start=start, stop=stop, axis=axis)
+
+    def expand(self, x: Tensor, shape: Sequence[int], *, name: str | None = None) -> Tensor:
+        """A copy that repeats x until it fills `shape`."""
+        return self._add(self._name("expand", name), "expand", [x], shape=tuple(shape))
+
+    def rotary(self, x: Tensor, angles: Tensor, *, name: str | None = None) -> Tensor:
+        """Rotary position embedding of x (..., positions, width).
+
+        Value j of the first half and value j of the second are a point in a plane, which turns by an angle that
+        depends on the position. `angles` (positions, width) holds the cosines, then the sines.
+        """
+        return self._add(self._name("rotary", name), "rotary", [x, angles])
 
     def gather(self, table: Tensor, index: Tensor, *, name: str | None = None) -> Tensor:
         """Rows of `table` by `index`; only the rows it names are read."""

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from .device import Device
 from .errors import FusionError, non_negative
+from .fusion.again import again_per_kernel
+from .fusion.kernel import Kernel, does_not_fit
 from .fusion.plan import Plan
 from .graph import Operator
 from .precision import Precision, precision
@@ -103,10 +105,16 @@ class Estimate:
         _check_fits(plan, device, p)
         n = len(plan)
         bits = (p.weight_bits, p.activation_bits)
-        self.kernel_flops: Floats = 2 * plan.macs + plan.other_flops
-        self.kernel_dram_bytes = plan.dram_moves.bytes_per_kernel(n, *bits)
+        #: beyond doing everything once: rows and blocks that do not fit the chip
+        self.again_dram_bytes, again_macs, again_other = again_per_kernel(plan, device, p)
+        self.kernel_macs: Floats = plan.macs + again_macs
+        self.kernel_other_flops: Floats = plan.other_flops + again_other
+        self.kernel_flops: Floats = 2 * self.kernel_macs + self.kernel_other_flops
+        self.kernel_dram_bytes = plan.dram_moves.bytes_per_kernel(n, *bits) + self.again_dram_bytes
         self.kernel_on_chip_bytes = plan.on_chip_moves.bytes_per_kernel(n, *bits)
-        self.kernel_arithmetic_seconds: Floats = arithmetic_seconds(device, p, plan.macs, plan.other_flops)
+        self.kernel_arithmetic_seconds: Floats = arithmetic_seconds(
+            device, p, self.kernel_macs, self.kernel_other_flops
+        )
         self._level_seconds = level_seconds(device, self.kernel_dram_bytes, self.kernel_on_chip_bytes)
         self.kernel_memory_seconds: Floats = np.max(list(self._level_seconds.values()), axis=0)
         overlapped = np.maximum(self.kernel_arithmetic_seconds, self.kernel_memory_seconds)
@@ -131,7 +139,7 @@ class Estimate:
 
     @cached_property
     def macs(self) -> int:
-        return int(self.plan.macs.sum())
+        return int(self.kernel_macs.sum())
 
     @cached_property
     def flops(self) -> int:
@@ -144,6 +152,15 @@ class Estimate:
     @cached_property
     def on_chip_bytes(self) -> float:
         return float(self.kernel_on_chip_bytes.sum())
+
+    @cached_property
+    def unknown_bytes_share(self) -> float:
+        """Share of the DRAM bytes that kernels with an operator of unknown FLOPs move, from 0 to 1.
+
+        Above 0, FLOPs, seconds and intensity are at least what is said.
+        """
+        moved = sum(b for k, b in zip(self.plan.kernels, self.kernel_dram_bytes) if not _flops_known(k))
+        return float(moved / self.dram_bytes) if moved else 0.0
 
     @property
     def intensity(self) -> float:
@@ -214,12 +231,12 @@ class Estimate:
 
     def _kernel(self, i: int) -> KernelEstimate:
         kernel = self.plan.kernels[i]
-        seconds, flops = float(self.kernel_seconds[i]), kernel.flops
+        seconds, flops = float(self.kernel_seconds[i]), int(self.kernel_flops[i])
         dram_bytes = float(self.kernel_dram_bytes[i])
         return KernelEstimate(
             name=kernel.name,
             operators=kernel.operators,
-            macs=kernel.macs,
+            macs=int(self.kernel_macs[i]),
             flops=flops,
             dram_bytes=dram_bytes,
             on_chip_bytes=float(self.kernel_on_chip_bytes[i]),
@@ -244,6 +261,9 @@ class Estimate:
             f"moving {si(moved, 'B')} at {si(self.device.roofs()[level], 'B/s')} ({level}) "
             f"takes {si(self.kernel_memory_seconds[i], 's')}"
         )
+        if not _flops_known(self.plan.kernels[i]):
+            who = next(op for op in self.plan.kernels[i].operators if not op.flops_known)
+            arithmetic = f"the FLOPs of {who.name} are not known"
         if bound == "launch":
             return f"launch: starting the kernel takes {si(self.launch_seconds, 's')}; {memory} and {arithmetic}."
         first, second = (memory, arithmetic) if bound == "memory" else (arithmetic, memory)
@@ -259,19 +279,23 @@ class Estimate:
         return pandas.DataFrame([{c: getattr(k, c) for c in columns} for k in self.kernels], columns=list(columns))
 
     def ledger(self) -> pandas.DataFrame:
-        """Every trip of a tensor to or from DRAM as a pandas table: kernel, direction, tensor, dram_bytes."""
+        """Every trip of a tensor to or from DRAM as a pandas table: kernel, direction, tensor, dram_bytes.
+
+        Direction is "read", "write", or "again" for what a kernel moves again because it does not fit the chip.
+        """
         import pandas
 
-        rows = self.plan.dram_transfers
         moved = self.plan.dram_moves.bytes_per_move(self.precision.weight_bits, self.precision.activation_bits)
-        return pandas.DataFrame(
-            {
-                "kernel": [self.plan.kernels[i].name for i, _, _ in rows],
-                "direction": [direction for _, direction, _ in rows],
-                "tensor": [transfer.tensor.name for _, _, transfer in rows],
-                "dram_bytes": moved.astype(int),
-            }
-        )
+        rows = [
+            (self.plan.kernels[i].name, direction, transfer.tensor.name, int(amount))
+            for (i, direction, transfer), amount in zip(self.plan.dram_transfers, moved, strict=True)
+        ]
+        rows += [
+            (self.plan.kernels[i].name, "again", "what does not fit the chip", int(amount))
+            for i, amount in enumerate(self.again_dram_bytes)
+            if amount
+        ]
+        return pandas.DataFrame(rows, columns=["kernel", "direction", "tensor", "dram_bytes"])
 
     def __repr__(self) -> str:
         return (
@@ -350,11 +374,8 @@ def _check_fits(plan: Plan, device: Device, p: Precision) -> None:
     over = np.argwhere(needed > device.on_chip_bytes)
     if len(over):
         kernel, which = over[0]
-        amount, what = needed[kernel, which], ("tiles", "weights")[which]
-        raise FusionError(
-            f"{plan.kernels[kernel].name} does not fit on {device.name}: its {what} need {amount:,.0f} B of "
-            f"{device.on_chip_bytes:,.0f} B, {amount - device.on_chip_bytes:,.0f} B too many."
-        )
+        what = ("tiles", "weights")[which]
+        raise FusionError(does_not_fit(plan.kernels[kernel].name, what, needed[kernel, which], device))
 
 
 def classify(arithmetic: Floats, memory: Floats, launch: float) -> NDArray[np.intp]:
@@ -368,6 +389,10 @@ def classify(arithmetic: Floats, memory: Floats, launch: float) -> NDArray[np.in
     bound = np.where(slower <= BALANCED_WITHIN * faster, BALANCED, bound)
     bound = np.where((slower == 0) & (launch == 0), MEMORY, bound)  # nothing at all to do: neither limits
     return np.where(launch > slower, LAUNCH, bound)
+
+
+def _flops_known(kernel: Kernel) -> bool:
+    return all(op.flops_known for op in kernel.operators)
 
 
 def _intensity(flops: float, dram_bytes: float) -> float:

@@ -27,6 +27,14 @@ class FusionError(ValueError):
     """A plan that cannot be: an operator left out, covered twice, or a kernel that breaks a rule."""
 
 
+class ModelFileError(ValueError):
+    """A model file that cannot be read; the message names the file, the node where there is one, and the reason."""
+
+
+class ModelFileWarning(UserWarning):
+    """What a reader of model files had to assume, or does not know."""
+
+
 class MemoryLevelWarning(UserWarning):
     """A memory level that is slower than the one below it: units or names are probably mixed up."""
 
@@ -80,6 +88,13 @@ def whole(name: str, value: Any, at_least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
         raise ValueError(f"{name} must be a whole number of at least {at_least}, not {value!r}.")
     return int(value)
+
+
+def yes_or_no(name: str, value: bool) -> bool:
+    """`value`, or a `ValueError` that says that `name` must be True or False."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False, not {value!r}.")
+    return value
 
 
 def pair(name: str, value: int | Sequence[int], at_least: int = 1) -> tuple[int, int]:

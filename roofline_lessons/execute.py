@@ -102,7 +102,10 @@ def _run_kernel(graph: Graph, kernel: Kernel, known: Arrays) -> None:
     makes |= {graph.producers[n.inputs[0].name].name: n.output.name for n in kernel.folded}
     operators = [op for op in kernel.operators if op not in kernel.folded]
     local = dict(known)
-    if kernel.tiling is None:
+    if kernel.attention is not None:
+        _views(graph, local)
+        local[operators[-1].output.name] = _run_attention(operators, local)
+    elif kernel.tiling is None:
         for op in operators:
             _views(graph, local)
             local[makes[op.name]] = run_operator(op, _operands(op, constants, lambda t: local[t.name]))
@@ -146,6 +149,39 @@ def _by_output_channel(conv: Operator, scale: Array) -> Array:
         return scale[:, None, None, None]
     groups, (inputs, per_group) = conv.attributes["groups"], conv.inputs[1].shape[:2]
     return np.repeat(scale.reshape(groups, per_group), inputs // groups, axis=0)[:, :, None, None]
+
+
+def _run_attention(operators: Sequence[Operator], known: Arrays, blocks: int = 3) -> Array:
+    """Attention by blocks of keys: running maximum and sum of each row, and no score survives its block.
+
+    Dao et al., "FlashAttention", arXiv 2205.14135, 2022, algorithm 1.
+    """
+    scores_of, *between, weigh = operators
+    at = next(i for i, op in enumerate(between) if op.kind == "softmax")
+    keys = between[at].output.shape[-1]
+    axis = -2 if scores_of.attributes["transpose_b"] else -1
+    q, k, v = known[scores_of.inputs[0].name], known[scores_of.inputs[1].name], known[weigh.inputs[1].name]
+    most, total, result = -np.inf, 0.0, 0.0
+    for some in np.array_split(np.arange(keys), min(blocks, keys)):
+        scores = run_operator(scores_of, [q, np.take(k, some, axis)])
+        scores = _run_between(between[:at], scores, known, some, keys)
+        highest = np.maximum(most, scores.max(-1, keepdims=True))
+        before = np.exp(most - highest)  # what was summed so far had another maximum taken off
+        parts = np.exp(scores - highest)
+        total = total * before + parts.sum(-1, keepdims=True)
+        parts = _run_between(between[at + 1 :], parts, known, some, keys)
+        result = result * before + run_operator(weigh, [parts, np.take(v, some, -2)])
+        most = highest
+    return np.asarray(result / total)
+
+
+def _run_between(operators: Sequence[Operator], block: Array, known: Arrays, some: Array, keys: int) -> Array:
+    """Run elementwise operators on a block of scores; of a mask along the keys they take the same block."""
+    for op in operators:
+        given = [known.get(t.name, block) for t in op.inputs]  # what is not known is the block on its way
+        cut = [a if a is block or a.ndim == 0 or a.shape[-1] != keys else np.take(a, some, -1) for a in given]
+        block = run_operator(op, cut)
+    return block
 
 
 def _run_tiles(

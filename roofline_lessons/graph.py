@@ -68,12 +68,15 @@ class Work:
     other_flops : all arithmetic that is not a multiply-accumulate.
     read, written : elements read of each input and written of each output, in their order. A gather reads only the
         rows it touches, a view nothing.
+    flops_known : False for an operator of a file that this package does not know: its arithmetic is not counted, and
+        whoever shows a FLOP says so.
     """
 
     macs: int
     other_flops: int
     read: tuple[int, ...]
     written: tuple[int, ...]
+    flops_known: bool = True
 
 
 @dataclass(frozen=True)
@@ -101,11 +104,11 @@ class Operator:
         """FLOPs: 2 per multiply-accumulate plus the rest of the arithmetic."""
         return 2 * self.work.macs + self.work.other_flops
 
-    @property
+    @cached_property
     def weights(self) -> tuple[Tensor, ...]:
         return tuple(t for t in self.inputs if t.is_constant)
 
-    @property
+    @cached_property
     def activations(self) -> tuple[Tensor, ...]:
         return tuple(t for t in self.inputs if not t.is_constant)
 
@@ -113,6 +116,11 @@ class Operator:
     def output(self) -> Tensor:
         """The first output (most operators have one)."""
         return self.outputs[0]
+
+    @property
+    def flops_known(self) -> bool:
+        """Whether `flops` is all there is; if not, the operator is of a kind that this package does not know."""
+        return self.work.flops_known
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}: {' '.join(str(list(t.shape)) for t in self.outputs)}>"
@@ -239,6 +247,11 @@ class Graph:
         return sum(weights.values())
 
     @cached_property
+    def unknown(self) -> tuple[Operator, ...]:
+        """Operators whose FLOPs are not known: with any of them, `flops` and `macs` are at least so many."""
+        return tuple(op for op in self.operators if not op.flops_known)
+
+    @cached_property
     def producers(self) -> Mapping[str, Operator]:
         """Tensor name to the operator that makes it."""
         return {t.name: op for op in self.operators for t in op.outputs}
@@ -257,10 +270,17 @@ class Graph:
 
         Only a concat in place shows more than one.
         """
-        maker = self.producers.get(tensor.name)
-        if maker is None or not maker.is_view:
-            return (tensor,)
-        return tuple(dict.fromkeys(stored for t in maker.inputs for stored in self.storage(t)))
+        return self._shown.get(tensor.name, (tensor,))
+
+    @cached_property
+    def _shown(self) -> dict[str, tuple[Tensor, ...]]:
+        """What each view shows. In the order they run, so that a long chain of views needs no recursion."""
+        shown: dict[str, tuple[Tensor, ...]] = {}
+        for op in self.operators:
+            if op.is_view:
+                stored = tuple(dict.fromkeys(s for t in op.inputs for s in shown.get(t.name, (t,))))
+                shown |= {t.name: stored for t in op.outputs}
+        return shown
 
 
 def _twice(names: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from . import foreign
 from .errors import GraphError, unknown_name
 from .graph import Operator, Tensor, Work
 
@@ -39,6 +40,21 @@ FLOP_PER_ELEMENT: Mapping[str, tuple[int, str]] = {
     "sqrt": (1, "one square root"),
     "erf": (1, "one error function"),
     "neg": (1, "one negation"),
+    "abs": (1, "one change of sign"),
+    "log": (1, "one logarithm"),
+    "square": (1, "one multiplication"),
+    "reciprocal": (1, "one division"),
+    "rsqrt": (2, "one square root and one division"),
+    "round": (1, "one rounding, whichever way"),
+    "sin": (1, "one sine"),
+    "cos": (1, "one cosine"),
+    "softplus": (3, "exp, addition of 1, logarithm"),
+    "softsign": (3, "absolute value, addition of 1, division"),
+    "selu": (4, "elu and a multiplication"),
+    "mish": (9, "softplus, tanh and a multiplication"),
+    "cast": (1, "one conversion"),
+    "quantize": (5, "scaling, rounding, addition of the zero point, two comparisons"),
+    "dequantize": (2, "subtraction of the zero point, scaling"),
     "clip": (2, "two comparisons"),
     "add": (1, "one addition"),
     "sub": (1, "one subtraction"),
@@ -46,16 +62,35 @@ FLOP_PER_ELEMENT: Mapping[str, tuple[int, str]] = {
     "div": (1, "one division"),
     "maximum": (1, "one comparison"),
     "minimum": (1, "one comparison"),
+    "pow": (1, "one power"),
+    "mod": (1, "one remainder"),
+    "compare": (1, "one comparison"),
+    "logic": (1, "one and, or, not"),
+    "where": (1, "one choice"),
+    "sum": (1, "one addition per term after the first"),
     "bias_add": (1, "one addition"),
     "batch_norm": (2, "one multiplication and one addition: at inference the four vectors make a scale and a shift"),
     "softmax": (5, "maximum, subtraction, exp, sum, division; each touches every element once"),
     "layer_norm": (7, "sum, subtraction of the mean, square, sum, scaling by 1/std, times gamma, plus beta"),
+    "instance_norm": (7, "as layer norm, over each channel's image"),
+    "l2_norm": (3, "square, sum, scaling by 1/length"),
+    "lrn": (5, "square, scaling, offset, power, division; and one addition per neighbour beyond the first"),
+    "lstm": (34, "per step and unit: 8 additions for 4 gates, 3 sigmoids, 2 tanh, 3 multiplications, 1 addition"),
+    "gru": (24, "per step and unit: 6 additions for 3 gates, 2 sigmoids, 1 tanh, 5 to mix the states"),
+    "rnn": (7, "per step and unit: 2 additions, 1 tanh"),
     "rms_norm": (4, "square, sum, scaling by 1/rms, times gamma"),
+    "rotary": (3, "two multiplications and an addition: each value and its partner turn by an angle"),
     "max_pool": (1, "one comparison per tap of the window"),
     "avg_pool": (1, "one addition per tap of the window"),
     "reduce_sum": (1, "one addition per input element"),
     "reduce_mean": (1, "one addition per input element"),
     "reduce_max": (1, "one comparison per input element"),
+    "reduce_min": (1, "one comparison per input element"),
+    "reduce_prod": (1, "one multiplication per input element"),
+    "reduce_l2": (2, "one square and one addition per input element"),
+    "arg_max": (1, "one comparison per input element"),
+    "cumsum": (1, "one addition"),
+    "resize": (7, "bilinear: four multiplications and three additions"),
     "upsample_nearest": (0, "a copy"),
     "upsample_bilinear": (7, "four multiplications and three additions"),
 }
@@ -174,11 +209,12 @@ def _conv_transpose2d(inputs: Sequence[Tensor], a: Attributes) -> Cost:
 
 
 def _dense(inputs: Sequence[Tensor], a: Attributes) -> Cost:
-    """x (..., K) times weight (M, K), as torch.nn.Linear."""
+    """x (..., K) times weight (M, K), as torch.nn.Linear; with `a["transposed"]` the weight lies as (K, M)."""
     x, w = inputs[0], inputs[1]
-    if len(x.shape) < 2 or len(w.shape) != 2 or x.shape[-1] != w.shape[1]:
-        raise GraphError(f"weight {w.name} {w.shape} needs inputs (..., {w.shape[-1]}), but {x.name} is {x.shape}")
-    out = (*x.shape[:-1], w.shape[0])
+    rows, inner = w.shape[::-1] if a.get("transposed") and len(w.shape) == 2 else (w.shape[0], w.shape[-1])
+    if len(x.shape) < 2 or len(w.shape) != 2 or x.shape[-1] != inner:
+        raise GraphError(f"weight {w.name} {w.shape} needs inputs (..., {inner}), but {x.name} is {x.shape}")
+    out = (*x.shape[:-1], rows)
     return _work(inputs, [out], math.prod(out) * x.shape[-1], _bias(inputs, 2, out))
 
 
@@ -187,6 +223,9 @@ def _matmul(inputs: Sequence[Tensor], a: Attributes) -> Cost:
 
     Grouped-query attention: `a["share"]` query heads use one key/value head, so the second operand's head axis is that
     much shorter; its bytes count once, its MACs for every query head.
+
+    Causal attention: `a["triangle"]` is "output" for the scores (what lies above the diagonal is neither computed nor
+    written) and "input" for their product with the values (what lies above the diagonal of x is zero and skipped).
     """
     x, y = inputs
     if len(x.shape) < 2 or len(y.shape) < 2:
@@ -205,7 +244,25 @@ def _matmul(inputs: Sequence[Tensor], a: Attributes) -> Cost:
                 f"share={a['share']} of {y.name} {y.shape} needs {lead[-1]} query heads, {x.name} is {x.shape}"
             )
     out = (*_broadcast([x.shape[:-2], tuple(lead)]), rows, right[1])
-    return _work(inputs, [out], math.prod(out) * inner)
+    macs, part = math.prod(out) * inner, a.get("triangle")
+    if part is None:
+        return _work(inputs, [out], macs)
+    if part == "output":
+        read, written, columns = x.elements, _visible(math.prod(out), rows, right[1]), right[1]
+    else:
+        read, written, columns = _visible(x.elements, rows, inner), math.prod(out), inner
+    return [out], Work(_visible(macs, rows, columns), 0, (read, y.elements), (written,))
+
+
+def _visible(amount: int, rows: int, columns: int) -> int:
+    """What is left of an amount spread evenly over a matrix when a causal mask hides part of it.
+
+    The last row sees every column, the row before one less, and so on.
+    """
+    if columns < rows:
+        raise GraphError(f"a causal mask needs at least as many keys as queries, not {columns} for {rows}")
+    pairs = rows * (columns - rows) + rows * (rows + 1) // 2
+    return amount * pairs // (rows * columns)
 
 
 def _bias(inputs: Sequence[Tensor], position: int, out: tuple[int, ...]) -> int:
@@ -246,12 +303,22 @@ def _per_channel(kind: str, fam: str) -> OperatorKind:
     return OperatorKind(fam, rule)
 
 
-def _same_shape(kind: str, fam: str) -> OperatorKind:
-    def rule(inputs: Sequence[Tensor], a: Attributes) -> Cost:
-        _axis(inputs[0], a["axis"])
-        return _work(inputs, [inputs[0].shape], other=FLOP_PER_ELEMENT[kind][0] * inputs[0].elements)
+def _softmax(inputs: Sequence[Tensor], a: Attributes) -> Cost:
+    """Along one axis; of a causal matrix of scores (`a["triangle"]`) only what the mask leaves."""
+    x = inputs[0]
+    if a.get("triangle") and (len(x.shape) < 2 or _axis(x, a["axis"]) != len(x.shape) - 1):
+        raise GraphError(f"causal scores are a matrix, normalised along the last axis; {x.name} is {x.shape}")
+    _axis(x, a["axis"])
+    used = _visible(x.elements, *x.shape[-2:]) if a.get("triangle") else x.elements
+    return [x.shape], Work(0, FLOP_PER_ELEMENT["softmax"][0] * used, (used,), (used,))
 
-    return OperatorKind(fam, rule)
+
+def _rotary(inputs: Sequence[Tensor], a: Attributes) -> Cost:
+    """x (..., positions, width) turned by angles (positions, width): a cosine and a sine for each pair of values."""
+    x, angles = inputs
+    if len(x.shape) < 2 or x.shape[-2:] != angles.shape or x.shape[-1] % 2:
+        raise GraphError(f"{x.name} {x.shape} needs an even width and angles of {x.shape[-2:]}, not {angles.shape}")
+    return _work(inputs, [x.shape], other=FLOP_PER_ELEMENT["rotary"][0] * x.elements)
 
 
 def _pool(kind: str) -> OperatorKind:
@@ -332,17 +399,40 @@ def _squeezed(x: Tensor, a: Attributes) -> tuple[int, ...]:
 
 
 def _transpose(inputs: Sequence[Tensor], a: Attributes) -> Cost:
-    """A materialised transpose: a read and a write."""
+    """A materialised transpose: a read and a write. Or a view, when its reader follows the strides (`in_place`)."""
     x = inputs[0]
     if sorted(a["axes"]) != list(range(len(x.shape))):
         raise GraphError(f"axes {a['axes']} must name each of the {len(x.shape)} axes of {x.name} once")
-    return _work(inputs, [tuple(x.shape[i] for i in a["axes"])])
+    out = tuple(x.shape[i] for i in a["axes"])
+    return ([out], Work(0, 0, (0,), (0,))) if a.get("in_place") else _work(inputs, [out])
+
+
+def _slice(inputs: Sequence[Tensor], a: Attributes) -> Cost:
+    """A copy of the places start ... stop - 1 along an axis: only they are read."""
+    x = inputs[0]
+    axis = _axis(x, a["axis"])
+    if not 0 <= a["start"] < a["stop"] <= x.shape[axis]:
+        raise GraphError(f"{a['start']} to {a['stop']} is no part of the {x.shape[axis]} places of {x.name}")
+    out = (*x.shape[:axis], a["stop"] - a["start"], *x.shape[axis + 1 :])
+    return [out], Work(0, 0, (math.prod(out),), (math.prod(out),))
+
+
+def _expand(inputs: Sequence[Tensor], a: Attributes) -> Cost:
+    """A copy that repeats x until it fills a shape."""
+    x, shape = inputs[0], tuple(a["shape"])
+    if _broadcast([x.shape, shape]) != shape:
+        raise GraphError(f"{x.name} {x.shape} does not repeat to {shape}")
+    return _work(inputs, [shape])
 
 
 def _gather(inputs: Sequence[Tensor], a: Attributes) -> Cost:
-    """Rows of a table (rows, width) by index. Only the touched rows are read, at most the whole table."""
+    """Rows of a table (rows, width) by index. Only the touched rows are read, at most the whole table.
+
+    With `a["axis"]` not rows but places along another axis.
+    """
     table, index = inputs
-    out = (*index.shape, *table.shape[1:])
+    axis = _axis(table, a.get("axis", 0))
+    out = (*table.shape[:axis], *index.shape, *table.shape[axis + 1 :])
     return [out], Work(0, 0, (min(math.prod(out), table.elements), index.elements), (math.prod(out),))
 
 
@@ -358,6 +448,22 @@ def _upsample(kind: str) -> OperatorKind:
 
 _UNARY = "relu relu6 leaky_relu elu sigmoid tanh silu gelu hard_sigmoid hard_swish exp sqrt erf neg clip".split()
 _BINARY = "add sub mul div maximum minimum".split()
+_FOREIGN = (  # elementwise kinds without a method of the builder
+    "abs log square reciprocal rsqrt round sin cos softplus softsign selu mish cast quantize dequantize "
+    "pow mod compare logic where"
+).split()
+
+
+def _foreign(rule: Callable[..., Cost], kind: str, fam: str) -> OperatorKind:
+    """A kind of `foreign.py` with its row of FLOP_PER_ELEMENT."""
+    return OperatorKind(fam, lambda inputs, a: rule(FLOP_PER_ELEMENT[kind][0], inputs, a))
+
+
+def _recurrent(kind: str) -> OperatorKind:
+    return OperatorKind(
+        "matrix product", lambda inputs, a: foreign.recurrent(kind, FLOP_PER_ELEMENT[kind][0], inputs, a)
+    )
+
 
 #: Every kind of operator.
 OPERATORS: Mapping[str, OperatorKind] = {
@@ -365,26 +471,47 @@ OPERATORS: Mapping[str, OperatorKind] = {
     "conv_transpose2d": OperatorKind("convolution", _conv_transpose2d),
     "dense": OperatorKind("matrix product", _dense),
     "matmul": OperatorKind("matrix product", _matmul),
-    **{kind: _elementwise(kind) for kind in (*_UNARY, *_BINARY)},
+    **{kind: _elementwise(kind) for kind in (*_UNARY, *_BINARY, *_FOREIGN)},
+    "sum": _foreign(lambda n, i, a: foreign.total(n, i, _broadcast([t.shape for t in i])), "sum", "elementwise"),
     "prelu": _per_channel("prelu", "elementwise"),
     "bias_add": _per_channel("bias_add", "elementwise"),
     "batch_norm": _per_channel("batch_norm", "elementwise"),
     "layer_norm": _per_channel("layer_norm", "reduction"),
     "rms_norm": _per_channel("rms_norm", "reduction"),
-    "softmax": _same_shape("softmax", "reduction"),
+    "softmax": OperatorKind("reduction", _softmax),
     "max_pool": _pool("max_pool"),
     "avg_pool": _pool("avg_pool"),
     "reduce_sum": _reduce("reduce_sum"),
     "reduce_mean": _reduce("reduce_mean"),
     "reduce_max": _reduce("reduce_max"),
+    "reduce_min": _reduce("reduce_min"),
+    "reduce_prod": _reduce("reduce_prod"),
+    "reduce_l2": _reduce("reduce_l2"),
+    "arg_max": _reduce("arg_max"),
+    "cumsum": _per_channel("cumsum", "reduction"),
+    "l2_norm": _per_channel("l2_norm", "reduction"),
+    "instance_norm": _per_channel("instance_norm", "reduction"),
+    "lrn": _foreign(foreign.lrn, "lrn", "reduction"),
+    "lstm": _recurrent("lstm"),
+    "gru": _recurrent("gru"),
+    "rnn": _recurrent("rnn"),
     "concat": OperatorKind("data movement", _concat),
     "transpose": OperatorKind("data movement", _transpose),
+    "slice": OperatorKind("data movement", _slice),
+    "expand": OperatorKind("data movement", _expand),
+    # not elementwise: a value needs its partner, which lies elsewhere
+    "rotary": OperatorKind("data movement", _rotary),
+    "copy": OperatorKind("data movement", foreign.copy),
+    "split": OperatorKind("data movement", foreign.split),
+    "resize": _foreign(foreign.resize, "resize", "data movement"),
+    "unknown": OperatorKind("data movement", foreign.unknown),  # its bytes are all that is known
     "gather": OperatorKind("data movement", _gather),
     "upsample_nearest": _upsample("upsample_nearest"),
     "upsample_bilinear": _upsample("upsample_bilinear"),
     "reshape": _view(_reshaped),
     "flatten": _view(_flattened),
     "squeeze": _view(_squeezed),
+    "layout": _view(foreign.layout),
     "identity": _view(lambda x, a: x.shape),
     "dropout": _view(lambda x, a: x.shape),
 }

@@ -4,6 +4,10 @@ from .fuse import fuse, why_not
 from .kernel import Kernel
 from .plan import Plan, Saved, unfused
 from .rules import RULE_SETS, RuleSet
+from .search import best_plan, choose_tiles
 from .tiling import HALO_MODES, Tiling
 
-__all__ = ["HALO_MODES", "RULE_SETS", "Kernel", "Plan", "RuleSet", "Saved", "Tiling", "fuse", "unfused", "why_not"]
+__all__ = [
+    "HALO_MODES", "RULE_SETS", "Kernel", "Plan", "RuleSet", "Saved", "Tiling", "best_plan", "choose_tiles", "fuse",
+    "unfused", "why_not",
+]  # fmt: skip

@@ -58,6 +58,14 @@ class Attention:
         return (-(-self.queries // block) - 1) * self.kv_elements
 
 
+def _scales(op: Operator, before: Operator) -> bool:
+    """It multiplies or divides what comes by something else: that commutes with dividing by the row's sum."""
+    names = [t.name for t in op.inputs]
+    if op.kind not in ("mul", "div") or names.count(before.output.name) != 1:
+        return False
+    return op.kind == "mul" or names[0] == before.output.name
+
+
 def find_attention(graph: Graph, operators: Sequence[Operator]) -> Attention | str:
     """The sizes when operators are an attention kernel, else the reason why they are not one, as a sentence."""
     first, second = operators[0], operators[-1]
@@ -80,6 +88,11 @@ def find_attention(graph: Graph, operators: Sequence[Operator]) -> Attention | s
         outside = [o.name for o in graph.consumers.get(before.output.name, ()) if o is not op]
         if outside or any(t.name == before.output.name for t in graph.outputs):
             return f"not fused: the scores {before.output.name} are needed outside the attention."
+    place = operators.index(softmaxes[0])
+    if mixing := [
+        op.name for before, op in zip(operators[place:], operators[place + 1 : -1]) if not _scales(op, before)
+    ]:
+        return f"not fused: {mixing[0]} needs finished rows of {softmaxes[0].name}; only factors may stand behind it."
     if second.inputs[0].name != operators[-2].output.name:
         return f"not fused: {second.name} does not weigh its values with {operators[-2].output.name}."
     q, k, v = first.inputs[0], first.inputs[1], second.inputs[1]

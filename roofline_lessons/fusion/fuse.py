@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ..errors import FusionError, whole
 from ..graph import Graph, Operator
-from .legality import is_tiled, why_not_convex, why_not_tiles, working_producers
+from .kernel import why_not_one_kernel
+from .legality import working_producers
 from .plan import Plan
 from .rules import RuleSet, objection, rule_set
 from .tiling import Tiling
@@ -100,6 +101,4 @@ def _greedy(graph: Graph, rules: RuleSet, depth: int) -> list[list[Operator]]:
 
 
 def _may_join(graph: Graph, rules: RuleSet, kernel: list[Operator], op: Operator) -> bool:
-    if objection(rules, graph, kernel, op) or why_not_convex(graph, [*kernel, op]):
-        return False
-    return not is_tiled([*kernel, op]) or why_not_tiles(graph, [*kernel, op]) is None
+    return not (objection(rules, graph, kernel, op) or why_not_one_kernel(graph, [*kernel, op]))

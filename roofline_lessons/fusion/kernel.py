@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..device import Device
 from ..errors import FusionError
 from ..graph import Graph, Operator, Tensor
 from .attention import Attention, find_attention
 from .legality import folded_bias, is_tiled, why_not_convex, why_not_folded, why_not_tiles
+from .sweeps import SWEEPS, Sweep
 from .tiling import TileCosts, Tiling, tile_costs
 from .traffic import Transfer
 
@@ -25,6 +27,7 @@ class Kernel:
     tiling : how a kernel of several windowed operators is cut; None for one that streams.
     live_elements, weight_elements : of a tiled kernel, what must be on the chip at once: tiles, and weights.
     attention : sizes of an attention kernel, else None.
+    sweeps : softmaxes and norms, which read their rows more than once where a row does not fit the chip.
     """
 
     operators: tuple[Operator, ...]
@@ -37,6 +40,7 @@ class Kernel:
     live_elements: int = 0
     weight_elements: int = 0
     attention: Attention | None = None
+    sweeps: tuple[Sweep, ...] = ()
 
     @property
     def name(self) -> str:
@@ -60,11 +64,12 @@ def make_kernel(graph: Graph, operators: tuple[Operator, ...], fold: bool, tilin
     FusionError
         Not convex, or several windowed operators or products that cannot share a kernel.
     """
-    if len(operators) > 1 and (reason := why_not_convex(graph, operators)):
+    if reason := why_not_one_kernel(graph, operators):
         raise FusionError(reason)
     folded = tuple(op for op in operators if fold and why_not_folded(graph, op, operators) is None)
-    attention = _attention_of(graph, operators)
-    cut = None if attention else _tiling_of(graph, operators, tiling)
+    found = find_attention(graph, operators) if _is_attention(operators) else None
+    attention = found if isinstance(found, Attention) else None
+    cut = (tiling or whole(operators)) if is_tiled(operators) and not attention else None
     bias = [folded_bias(graph, op) for op in folded]
     work = {op.name: op.work.other_flops for op in operators}
     # a batch norm costs a multiplication and an addition, a bias an addition: folding saves the first,
@@ -82,25 +87,35 @@ def make_kernel(graph: Graph, operators: tuple[Operator, ...], fold: bool, tilin
         costs.live_elements if costs else attention.least_elements if attention else 0,
         costs.weight_elements if costs else 0,
         attention,
+        () if attention else _sweeps(graph, operators, folded, work),
     )
 
 
-def _attention_of(graph: Graph, operators: tuple[Operator, ...]) -> Attention | None:
-    if not is_tiled(operators) or any(op.kind != "matmul" for op in (operators[0], operators[-1])):
-        return None
-    found = find_attention(graph, operators)
-    if isinstance(found, str):
-        raise FusionError(found)
-    return found
+def _sweeps(
+    graph: Graph, operators: tuple[Operator, ...], folded: Sequence[Operator], work: Mapping[str, int]
+) -> tuple[Sweep, ...]:
+    found = []
+    for i, op in enumerate(operators):
+        if op.kind in SWEEPS:
+            before = operators[:i]
+            done = (sum(o.macs for o in before), sum(work[o.name] for o in before))
+            found.append(Sweep(op, reads(graph, operators[: i + 1], folded), *done))
+    return tuple(found)
 
 
-def _tiling_of(graph: Graph, operators: tuple[Operator, ...], tiling: Tiling | None) -> Tiling | None:
-    """How the operators are cut as one kernel; None for a kernel that streams."""
-    if not is_tiled(operators):
-        return None
-    if reason := why_not_tiles(graph, operators):
-        raise FusionError(reason)
-    return tiling or whole(operators)
+def why_not_one_kernel(graph: Graph, operators: Sequence[Operator]) -> str | None:
+    """None when operators may be one kernel: convex, and computed block by block or tile by tile where that is due."""
+    if len(operators) > 1 and (reason := why_not_convex(graph, operators)):
+        return reason
+    if _is_attention(operators):
+        found = find_attention(graph, operators)
+        return found if isinstance(found, str) else None
+    return why_not_tiles(graph, operators) if is_tiled(operators) else None
+
+
+def _is_attention(operators: Sequence[Operator]) -> bool:
+    """It has the shape of an attention: it begins with one product and ends with another."""
+    return len(operators) > 1 and operators[0].kind == operators[-1].kind == "matmul"
 
 
 def whole(operators: Sequence[Operator]) -> Tiling:
@@ -136,6 +151,23 @@ def writes(graph: Graph, operators: Sequence[Operator]) -> tuple[Transfer, ...]:
         for op in operators
         for tensor, elements in zip(op.outputs, op.work.written, strict=True)
         if needed_outside(graph, tensor, operators)
+    )
+
+
+def on_chip_transfers(graph: Graph, kernel: Kernel) -> list[Transfer]:
+    """What the operators of a kernel would have moved one by one: the traffic that stays on the chip."""
+    if len(kernel.operators) == 1:  # alone already
+        return [*kernel.reads, *kernel.writes]
+    working = [op for op in kernel.operators if op not in kernel.folded]
+    return [transfer for op in working for transfer in (*reads(graph, (op,)), *writes(graph, (op,)))]
+
+
+def does_not_fit(name: str, what: str, amount: float, device: Device) -> str:
+    """The sentence for a kernel that needs more bytes than the chip has."""
+    assert device.on_chip_bytes is not None
+    return (
+        f"{name} does not fit on {device.name}: its {what} need {amount:,.0f} B of "
+        f"{device.on_chip_bytes:,.0f} B, {amount - device.on_chip_bytes:,.0f} B too many."
     )
 
 

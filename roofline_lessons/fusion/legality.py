@@ -30,7 +30,7 @@ def working_producers(graph: Graph, op: Operator) -> list[Operator]:
 
 def working_readers(graph: Graph, op: Operator) -> list[Operator]:
     """The operators that read what an operator makes, views looked through."""
-    return [graph[name] for name in _flow(graph).successors(op.name)]
+    return [graph[name] for name in flow(graph).successors(op.name)]
 
 
 def is_heavy(op: Operator) -> bool:
@@ -68,17 +68,17 @@ def why_not_connected(graph: Graph, first: Any, second: Any) -> str | None:
 def why_not_convex(graph: Graph, operators: Sequence[Operator]) -> str | None:
     """None when no path leaves a kernel and comes back; otherwise a sentence that names the operator outside."""
     inside = {op.name for op in operators}
-    flow = _flow(graph)
+    feeds = flow(graph)
     last = max(graph.position(op) for op in operators)
     # operators outside that depend on the kernel, up to its last operator
     reached: set[str] = set()
-    queue = [(reader, op.name) for op in operators for reader in flow.successors(op.name) if reader not in inside]
+    queue = [(reader, op.name) for op in operators for reader in feeds.successors(op.name) if reader not in inside]
     while queue:
         name, source = queue.pop()
         if name in reached or graph.position(graph[name]) > last:
             continue
         reached.add(name)
-        for reader in flow.successors(name):
+        for reader in feeds.successors(name):
             if reader in inside:
                 return (
                     f"not fused: {source} and {reader} cannot share a kernel without {name}, "
@@ -125,7 +125,7 @@ def folded_bias(graph: Graph, norm: Operator) -> Tensor | None:
 _flows: weakref.WeakKeyDictionary[Graph, nx.DiGraph] = weakref.WeakKeyDictionary()
 
 
-def _flow(graph: Graph) -> nx.DiGraph:
+def flow(graph: Graph) -> nx.DiGraph:
     """Who feeds whom, views looked through; made once per graph."""
     import networkx as nx  # see plan.py
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ..errors import FusionError
 from ..graph import Graph, Operator
 from ..precision import Precision, precision
-from .kernel import Kernel, make_kernel, reads, writes
+from .again import may_come_again
+from .kernel import Kernel, make_kernel, on_chip_transfers
 from .legality import in_order, why_not_connected, why_not_convex, working_producers
 from .tiling import Tiling
 from .traffic import Moves, Transfer, moves
@@ -170,6 +171,11 @@ class Plan:
         return np.ceil(self._on_chip_elements * (p.activation_bits, p.weight_bits) / 8)
 
     @cached_property
+    def may_come_again(self) -> tuple[int, ...]:
+        """The kernels that do something again where it does not fit a chip: softmaxes, norms, attention."""
+        return tuple(i for i, kernel in enumerate(self.kernels) if may_come_again(kernel))
+
+    @cached_property
     def dram_moves(self) -> Moves:
         """What each kernel moves to and from DRAM."""
         return moves([(i, transfer) for i, _, transfer in self.dram_transfers])
@@ -187,16 +193,7 @@ class Plan:
     @cached_property
     def on_chip_moves(self) -> Moves:
         """What the operators of each kernel would have moved one by one: the traffic that stays on the chip."""
-        rows = []
-        for i, kernel in enumerate(self.kernels):
-            if len(kernel.operators) == 1:  # alone already
-                rows += [(i, transfer) for transfer in (*kernel.reads, *kernel.writes)]
-                continue
-            for op in kernel.operators:
-                if op not in kernel.folded:
-                    moved = (*reads(self.graph, (op,)), *writes(self.graph, (op,)))
-                    rows += [(i, transfer) for transfer in moved]
-        return moves(rows)
+        return moves([(i, t) for i, kernel in enumerate(self.kernels) for t in on_chip_transfers(self.graph, kernel)])
 
 
 def unfused(graph: Graph) -> Plan:

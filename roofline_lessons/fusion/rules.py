@@ -20,6 +20,7 @@ _ELEMENTWISE = frozenset(kind for kind in OPERATORS if is_elementwise(kind))
 _ANCHORS = frozenset({"conv2d", "conv_transpose2d", "dense", "matmul"})
 _WINDOWS = frozenset({"conv2d", "conv_transpose2d", "max_pool", "avg_pool"})
 _CLAMPS = frozenset({"relu", "relu6"})
+_BETWEEN_PRODUCTS = _ELEMENTWISE | {"softmax"}  # scale, mask, softmax
 _BIASES = frozenset({"bias_add", "batch_norm"})
 
 
@@ -95,6 +96,16 @@ _SETS = (
         folds=True,
     ),
     RuleSet(
+        "attention",
+        "FlashAttention (Dao 2022): both products and the softmax between in one kernel; scores never leave the chip",
+        MappingProxyType(
+            {"matmul": _BETWEEN_PRODUCTS, "softmax": _BETWEEN_PRODUCTS | {"matmul"}}
+            | dict.fromkeys(_ELEMENTWISE, _BETWEEN_PRODUCTS | {"matmul"})
+        ),
+        anchors=2,
+        constants_only=False,
+    ),
+    RuleSet(
         "depth-first",
         "fused-layer accelerators (Alwani 2016, DeFiNES 2023): convolutions and all between them, tile by tile",
         _all(_WINDOWS | _ELEMENTWISE, _WINDOWS | _ELEMENTWISE),
@@ -125,8 +136,21 @@ def rule_set(name: str | RuleSet) -> RuleSet:
 
 def objection(rules: RuleSet, graph: Graph, kernel: Sequence[Operator], op: Operator) -> str | None:
     """Why a rule set would not let an operator join the kernel that makes its input: None, or a sentence."""
-    maker = kernel[-1]
     before = next((o for o in reversed(kernel) if o.kind not in rules.keeps), kernel[0])
+    if reason := pair_objection(rules, graph, before, kernel[-1], op):
+        return reason
+    heavy = [o for o in (*kernel, op) if is_heavy(o)]
+    if len(heavy) > rules.anchors:
+        return f"not fused: {heavy[0].name} and {op.name} both need a kernel of their own under “{rules.name}”."
+    return None
+
+
+def pair_objection(rules: RuleSet, graph: Graph, before: Operator, maker: Operator, op: Operator) -> str | None:
+    """The part of an objection that only depends on the end of a kernel.
+
+    before : the last operator whose kind counts (`RuleSet.keeps`).
+    maker : the last operator.
+    """
     if op.kind not in rules.follows.get(before.kind, frozenset()):
         return f"not fused: the rule set “{rules.name}” does not put {op.kind} ({op.name}) behind {before.kind}."
     if maker not in working_producers(graph, op):
@@ -139,9 +163,6 @@ def objection(rules: RuleSet, graph: Graph, kernel: Sequence[Operator], op: Oper
     strangers = [t.name for t in op.activations if maker not in makers(graph, t)]
     if rules.constants_only and strangers:
         return f"not fused: {op.name} also reads {strangers[0]}, which is not a constant."
-    heavy = [o for o in (*kernel, op) if is_heavy(o)]
-    if len(heavy) > rules.anchors:
-        return f"not fused: {heavy[0].name} and {op.name} both need a kernel of their own under “{rules.name}”."
     if op.kind == "batch_norm" and rules.folds and rules.keeps:
-        return why_not_folded(graph, op, kernel)
+        return why_not_folded(graph, op, [maker])
     return None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import Tensor
+from ..precision import Precision
 
 #: Storage classes of tensors; the precision gives the bits of each.
 WEIGHT, ACTIVATION, FIXED = range(3)
@@ -46,14 +48,21 @@ class Moves:
         return total
 
 
+def storage(t: Tensor) -> int:
+    """Storage class of a tensor: what decides the bits of its elements."""
+    if t.bits is not None:
+        return FIXED
+    return WEIGHT if t.is_constant and len(t.shape) > 1 else ACTIVATION
+
+
+def tensor_bytes(t: Tensor, elements: Any, p: Precision) -> Any:
+    """Bytes of so many elements (a number or an array) of a tensor. They fill whole bytes."""
+    bits = (p.weight_bits, p.activation_bits, t.bits)[storage(t)]
+    return np.ceil(elements * bits / 8)
+
+
 def moves(rows: Sequence[tuple[int, Transfer]]) -> Moves:
     """The transfers of kernels, each with the number of its kernel, as arrays."""
-
-    def storage(t: Tensor) -> int:
-        if t.bits is not None:
-            return FIXED
-        return WEIGHT if t.is_constant and len(t.shape) > 1 else ACTIVATION
-
     return Moves(
         kernel=np.array([i for i, _ in rows], dtype=np.intp),
         elements=np.array([m.elements for _, m in rows], dtype=float),

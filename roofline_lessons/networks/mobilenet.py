@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ..builder import GraphBuilder
-from ..errors import positive, whole
+from ..errors import positive
 from ..graph import Graph, Tensor
+from .blocks import classify, conv_bn_act, divisible, image_input, scaled, separable
 
 #: MobileNetV1 after the stem: (output channels, stride) of each depthwise-separable block (Howard 2017, table 1).
-_V1_BLOCKS = [(64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 1)] * 5, (1024, 2), (1024, 1)]
+V1_BLOCKS = [(64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 1)] * 5, (1024, 2), (1024, 1)]
 
 #: MobileNetV2: (expansion, output channels, repeats, first stride) of each stage (Sandler 2018, table 2).
 _V2_STAGES = [
@@ -39,13 +40,12 @@ def mobilenet_v1(batch: int = 1, resolution: int = 224, width: float = 1.0, clas
     ----------
     Howard et al., "MobileNets", arXiv 1704.04861, 2017.
     """
-    b, x = _start("mobilenet_v1", batch, resolution)
+    b, x = image_input("mobilenet_v1", batch, resolution)
     width = positive("width", width)
-    x = _conv_bn_act(b, x, _scaled(32, width), kernel=3, stride=2, act="relu")
-    for channels, stride in _V1_BLOCKS:
-        x = _conv_bn_act(b, x, x.shape[1], kernel=3, stride=stride, groups=x.shape[1], act="relu")
-        x = _conv_bn_act(b, x, _scaled(channels, width), act="relu")
-    return _classify(b, x, classes)
+    x = conv_bn_act(b, x, scaled(32, width), kernel=3, stride=2, act="relu")
+    for channels, stride in V1_BLOCKS:
+        x = separable(b, x, scaled(channels, width), stride)
+    return classify(b, x, classes)
 
 
 def mobilenet_v2(batch: int = 1, resolution: int = 224, width: float = 1.0, classes: int = 1000) -> Graph:
@@ -66,58 +66,21 @@ def mobilenet_v2(batch: int = 1, resolution: int = 224, width: float = 1.0, clas
     ----------
     Sandler et al., "MobileNetV2", arXiv 1801.04381, 2018, tables 1 and 2.
     """
-    b, x = _start("mobilenet_v2", batch, resolution)
+    b, x = image_input("mobilenet_v2", batch, resolution)
     width = positive("width", width)
-    x = _conv_bn_act(b, x, _divisible(32 * width), kernel=3, stride=2)
+    x = conv_bn_act(b, x, divisible(32 * width), kernel=3, stride=2)
     for expansion, channels, repeats, stride in _V2_STAGES:
         for i in range(repeats):
-            x = _inverted_residual(b, x, _divisible(channels * width), expansion, stride if i == 0 else 1)
-    x = _conv_bn_act(b, x, _divisible(1280 * max(width, 1.0)))
-    return _classify(b, b.dropout(b.flatten(b.global_avg_pool(x))), classes)
+            x = _inverted_residual(b, x, divisible(channels * width), expansion, stride if i == 0 else 1)
+    x = conv_bn_act(b, x, divisible(1280 * max(width, 1.0)))
+    return classify(b, b.dropout(b.flatten(b.global_avg_pool(x))), classes)
 
 
 def _inverted_residual(b: GraphBuilder, x: Tensor, channels: int, expansion: int, stride: int) -> Tensor:
     """Expand 1x1, filter depthwise 3x3, project 1x1 without an activation; add the input back where shapes allow."""
     y = x
     if expansion != 1:
-        y = _conv_bn_act(b, y, x.shape[1] * expansion)
-    y = _conv_bn_act(b, y, y.shape[1], kernel=3, stride=stride, groups=y.shape[1])
-    y = _conv_bn_act(b, y, channels, act=None)
+        y = conv_bn_act(b, y, x.shape[1] * expansion)
+    y = conv_bn_act(b, y, y.shape[1], kernel=3, stride=stride, groups=y.shape[1])
+    y = conv_bn_act(b, y, channels, act=None)
     return b.add(x, y) if stride == 1 and x.shape[1] == channels else y
-
-
-def _conv_bn_act(
-    b: GraphBuilder,
-    x: Tensor,
-    channels: int,
-    kernel: int = 1,
-    stride: int = 1,
-    groups: int = 1,
-    act: str | None = "relu6",
-) -> Tensor:
-    """Convolution without bias, batch norm, activation: three operators, three kernels as long as nothing is fused."""
-    y = b.conv2d(x, channels, kernel, stride=stride, padding=kernel // 2, groups=groups, bias=False)
-    y = b.batch_norm(y)
-    return getattr(b, act)(y) if act else y
-
-
-def _start(name: str, batch: int, resolution: int) -> tuple[GraphBuilder, Tensor]:
-    b = GraphBuilder(name)
-    shape = (whole("batch", batch), 3, whole("resolution", resolution, at_least=32), resolution)
-    return b, b.input("image", shape)
-
-
-def _classify(b: GraphBuilder, x: Tensor, classes: int) -> Graph:
-    if len(x.shape) == 4:
-        x = b.flatten(b.global_avg_pool(x))
-    return b.build(outputs=[b.dense(x, whole("classes", classes), name="classifier")])
-
-
-def _scaled(channels: int, width: float) -> int:
-    return max(int(channels * width), 1)
-
-
-def _divisible(channels: float) -> int:
-    """Rounded to a multiple of 8, never below 90 % of what was asked for (torchvision's `_make_divisible`)."""
-    rounded = max(8, int(channels + 4) // 8 * 8)
-    return rounded + 8 if rounded < 0.9 * channels else rounded

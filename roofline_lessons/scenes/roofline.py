@@ -31,6 +31,12 @@ from .roofline_marks import Marks, Points, point_marks, roof_marks, text_marks
 NETWORKS: Mapping[str, Callable[[int], Graph]] = {
     "MobileNetV2": networks.mobilenet_v2,
     "MobileNetV1": networks.mobilenet_v1,
+    "EfficientNet-B0": networks.efficientnet_b0,
+    "ResNet-18": networks.resnet18,
+    "ResNet-50": networks.resnet50,
+    "VGG-16": networks.vgg16,
+    "DS-CNN keywords": networks.ds_cnn,
+    "Visual wake words": networks.visual_wake_words,
 }
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64)
@@ -207,8 +213,8 @@ class RooflineScene:
             "precision": p.name,
             "names": [html.escape(k.name) for k in plan.kernels],
             "families": kernel_families(plan),
-            "mac_flops": (2 * plan.macs).tolist(),
-            "other_flops": plan.other_flops.tolist(),
+            "mac_flops": (2 * nominal.kernel_macs).tolist(),
+            "other_flops": nominal.kernel_other_flops.tolist(),
             "dram_bytes": nominal.kernel_dram_bytes.tolist(),
             "on_chip_bytes": nominal.kernel_on_chip_bytes.tolist(),
             "peak": d.peak_for(p),

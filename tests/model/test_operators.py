@@ -6,6 +6,7 @@
 import pytest
 
 from roofline_lessons import operators
+from tests.model.test_foreign import FOREIGN
 from tests.model.toys import dram_bytes, graph_of, image, operator_of, rows
 
 # -- known answers -----------------------------------------------------------------------------------------------------
@@ -107,6 +108,60 @@ def test_grouped_query_attention():
     assert scores.work.read == (8 * 64 * 64, 2 * 64 * 64)  # Q, K
     assert mixed.work.read == (8 * 64 * 64, 2 * 64 * 64)  # scores, V
     assert mixed.output.shape == (1, 8, 64, 64)
+
+
+# A14, A16: the exact lower triangle, in closed form: 4 * heads * width * S (S + 1) / 2.
+@pytest.mark.parametrize("sequence, flops", [(2048, 34_376_515_584), (32_768, 4 * 32 * 128 * 32_768 * 32_769 // 2)])
+def test_causal_attention(sequence, flops):
+    def causal(b):
+        q, k, v = (b.input(name, (1, 32, sequence, 128)) for name in "qkv")
+        weights = b.softmax(b.matmul(q, k, transpose_b=True, triangle="output"), triangle=True)
+        return b.matmul(weights, v, triangle="input")
+
+    graph = graph_of(causal)
+    assert product_flops(graph) == flops
+    pairs = 32 * sequence * (sequence + 1) // 2
+    scores, softmax, mixed = graph.operators
+    assert scores.work.written == softmax.work.read == softmax.work.written == (pairs,)
+    assert mixed.work.read == (pairs, 32 * sequence * 128)
+    assert softmax.flops == 5 * pairs
+
+
+# Row i of 2 sees 3 cached keys and i + 1 new ones: 4 + 5 of 2 x 5 pairs, of 6 values each.
+def test_causal_attention_behind_a_cache():
+    scores = operator_of(
+        lambda b: b.matmul(b.input("q", (1, 2, 6)), b.input("k", (1, 5, 6)), transpose_b=True, triangle="output")
+    )
+    assert (scores.macs, scores.work.written) == (9 * 6, (9,))
+
+
+# Nothing moves: a product reads the other order as it lies.
+def test_a_transpose_in_place_is_a_view():
+    def heads(b):
+        y = b.transpose(b.relu(rows(b)), (1, 0, 2), in_place=True)
+        return b.matmul(y, b.input("w", (3, 4, 5)))
+
+    graph = graph_of(heads)
+    assert graph["transpose_0"].is_view and graph["transpose_0"].output.shape == (3, 2, 4)
+    assert dram_bytes(heads) == 4 * (24 + 60 + 30)
+
+
+@pytest.mark.parametrize("build, words", [
+    (lambda b: b.slice(rows(b), 2, 4, axis=1), r"slice_0 \(slice\): 2 to 4 is no part of the 3 places of x"),
+    (lambda b: b.slice(rows(b), 1, 1), "1 to 1 is no part of the 2 places of x"),
+    (lambda b: b.slice(rows(b), -1, 1), "slice_0: start must be a whole number of at least 0, not -1"),
+    (lambda b: b.expand(rows(b), (2, 3, 8)), r"the shapes \(2, 3, 4\) and \(2, 3, 8\) do not broadcast"),
+    (lambda b: b.expand(rows(b), (3, 4)), r"x \(2, 3, 4\) does not repeat to \(3, 4\)"),
+    (lambda b: b.rotary(rows(b), b.input("a", (3, 2))), r"x \(2, 3, 4\) needs an even width and angles of \(3, 4\)"),
+    (lambda b: b.rotary(b.input("x", (2, 3)), b.input("a", (2, 3))), "needs an even width"),
+    (lambda b: b.softmax(b.input("x", (3,)), triangle=True), r"causal scores are a matrix, .* x is \(3,\)"),
+    (lambda b: b.softmax(b.input("x", (3, 4)), axis=0, triangle=True), "normalised along the last axis"),
+    (lambda b: b.softmax(b.input("x", (3, 2)), triangle=True), "at least as many keys as queries, not 2 for 3"),
+    (lambda b: b.matmul(rows(b), b.input("y", (4, 5)), triangle="x"), 'triangle must be "input", "output" or None'),
+])  # fmt: skip
+def test_what_does_not_fit_is_said_in_words(build, words):
+    with pytest.raises(ValueError, match=words):
+        operator_of(build)
 
 
 # A18: one more token of context costs 4 * heads * width = 32,768 FLOP, not 65,536.
@@ -227,6 +282,12 @@ BY_HAND = [
     ("reduce_max", lambda b: b.reduce_max(rows(b), [0, 1, 2]), (), 0, 24, (24,), 1),
     ("concat", lambda b: b.concat([rows(b), b.input("y", (2, 5, 4))]), (2, 8, 4), 0, 0, (24, 40), 64),
     ("transpose", lambda b: b.transpose(rows(b), (2, 0, 1)), (4, 2, 3), 0, 0, (24,), 24),
+    # one place of three along the middle: 2 x 1 x 4
+    ("slice", lambda b: b.slice(rows(b), 0, 1, axis=1), (2, 1, 4), 0, 0, (8,), 8),
+    # one row of 4, repeated 2 x 3 times
+    ("expand", lambda b: b.expand(b.input("x", (1, 4)), (2, 3, 4)), (2, 3, 4), 0, 0, (4,), 24),
+    # per value two multiplications and an addition; 3 positions of 4 angles, the same for both images
+    ("rotary", lambda b: b.rotary(rows(b), b.input("angles", (3, 4))), (2, 3, 4), 0, 72, (24, 12), 24),
     # 5 rows of 7 out of a table of 100
     ("gather", lambda b: b.gather(b.input("x", (100, 7)), b.input("ids", (5,), bits=32)),
         (5, 7), 0, 0, (35, 5), 35),
@@ -251,7 +312,7 @@ def test_counted_by_hand(kind, build, shape, macs, flops, read, written):
 
 
 def test_no_kind_is_missing_above():
-    assert {row[0] for row in BY_HAND} == set(operators.OPERATORS)
+    assert {row[0] for row in BY_HAND} | {case.split(" of ")[0] for case in FOREIGN} == set(operators.OPERATORS)
 
 
 @pytest.mark.parametrize("build", [row[1] for row in BY_HAND], ids=[row[0] for row in BY_HAND])

@@ -1,0 +1,108 @@
+"""What one kernel costs on a device, without a plan around it: what a search asks thousands of times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from ..device import Device
+from ..errors import FusionError
+from ..graph import Graph, Operator
+from ..precision import Precision
+from ..timing import kernel_seconds
+from .again import again
+from .kernel import Kernel, does_not_fit, make_kernel, on_chip_transfers
+from .legality import folded_bias
+from .tile_search import TileTable, best_tiling, table_of, table_seconds, tile_bytes
+from .tiling import Tiling
+from .traffic import Transfer, tensor_bytes
+
+
+class Pricer:
+    """Seconds of kernels of one graph on one device, as `estimate` would give them.
+
+    Parameters
+    ----------
+    graph, device, p
+    fold : bool
+    tile : Tiling, optional
+        The tile of every kernel that is cut; by default each gets its fastest.
+    halo : str
+        Of the tiles that are searched.
+    """
+
+    def __init__(
+        self, graph: Graph, device: Device, p: Precision, *, fold: bool, tile: Tiling | None, halo: str
+    ) -> None:
+        self.graph, self.device, self.p, self.fold, self.tile, self.halo = graph, device, p, fold, tile, halo
+
+    @cached_property
+    def capacity(self) -> float:
+        return np.inf if self.device.on_chip_bytes is None else self.device.on_chip_bytes
+
+    def bytes_of(self, transfers: Sequence[Transfer]) -> float:
+        return float(sum(tensor_bytes(t.tensor, t.elements, self.p) for t in transfers))
+
+    def kernel(self, operators: tuple[Operator, ...]) -> Kernel:
+        """The kernel with the tile it will have.
+
+        Raises
+        ------
+        FusionError
+            The operators may not be one kernel, or it does not fit the chip with any tile.
+        """
+        kernel = make_kernel(self.graph, operators, self.fold, self.tile)
+        if kernel.tiling and self.tile is None:
+            return make_kernel(self.graph, operators, self.fold, self.fastest_tile(kernel))
+        self._check_fits(kernel)
+        return kernel
+
+    def seconds(self, kernel: Kernel) -> float:
+        more = again(kernel, self.device, self.p)
+        dram = self.bytes_of((*kernel.reads, *kernel.writes)) + more.dram_bytes
+        on_chip = self.bytes_of(on_chip_transfers(self.graph, kernel))
+        macs, other = kernel.macs + more.macs, kernel.other_flops + more.other_flops
+        return float(kernel_seconds(self.device, self.p, macs, other, dram, on_chip))
+
+    def fastest_tile(self, kernel: Kernel) -> Tiling:
+        """The fastest of the tiles that fit.
+
+        Raises
+        ------
+        FusionError
+            None fits, with the bytes that the smallest is over.
+        """
+        self._check_weights(kernel)
+        table = table_of(kernel.operators, self.halo, folded_work(self.graph, kernel))
+        needed = tile_bytes(table, self.p)
+        if needed.min() > self.capacity:
+            raise FusionError(does_not_fit(kernel.name, "smallest tiles", needed.min(), self.device))
+        fixed = self.bytes_of([t for t in (*kernel.reads, *kernel.writes) if t.tensor.name not in table.read])
+        on_chip = self.bytes_of(on_chip_transfers(self.graph, kernel))
+        return self.best(table, needed, fixed, on_chip)[0]
+
+    def best(
+        self, table: TileTable, needed: np.ndarray, fixed_bytes: float, on_chip_bytes: float
+    ) -> tuple[Tiling, float]:
+        """The fastest tile that fits, and its seconds."""
+        seconds = table_seconds(table, self.device, self.p, fixed_bytes, on_chip_bytes)
+        seconds = np.where(needed <= self.capacity, seconds, np.inf)
+        return best_tiling(table, seconds), float(seconds.min())
+
+    def _check_fits(self, kernel: Kernel) -> None:
+        self._check_weights(kernel)
+        tiles = np.ceil(kernel.live_elements * self.p.activation_bits / 8)
+        if tiles > self.capacity:
+            raise FusionError(does_not_fit(kernel.name, "tiles", tiles, self.device))
+
+    def _check_weights(self, kernel: Kernel) -> None:
+        weights = np.ceil(kernel.weight_elements * self.p.weight_bits / 8)
+        if weights > self.capacity:
+            raise FusionError(does_not_fit(kernel.name, "weights", weights, self.device))
+
+
+def folded_work(graph: Graph, kernel: Kernel) -> dict[str, int]:
+    """What is left of the batch norms that a kernel has folded: a bias where the convolution had none."""
+    return {op.name: op.output.elements if folded_bias(graph, op) else 0 for op in kernel.folded}
