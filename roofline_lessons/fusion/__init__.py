@@ -3,11 +3,13 @@
 from .fuse import fuse, why_not
 from .kernel import Kernel
 from .plan import Plan, Saved, unfused
+from .products import ProductTraffic, product_traffic
 from .rules import RULE_SETS, RuleSet
 from .search import best_plan, choose_tiles
+from .sweeps import passes
 from .tiling import HALO_MODES, Tiling
 
 __all__ = [
-    "HALO_MODES", "RULE_SETS", "Kernel", "Plan", "RuleSet", "Saved", "Tiling", "best_plan", "choose_tiles", "fuse",
-    "unfused", "why_not",
+    "HALO_MODES", "RULE_SETS", "Kernel", "Plan", "ProductTraffic", "RuleSet", "Saved", "Tiling", "best_plan",
+    "choose_tiles", "fuse", "passes", "product_traffic", "unfused", "why_not",
 ]  # fmt: skip

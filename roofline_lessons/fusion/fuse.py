@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from ..errors import FusionError, whole
 from ..graph import Graph, Operator
+from .dominators import Partition
 from .kernel import why_not_one_kernel
 from .legality import working_producers
 from .plan import Plan
 from .rules import RuleSet, objection, rule_set
+from .subgraphs import find
 from .tiling import Tiling
 
 
@@ -71,8 +73,15 @@ def fuse(
 
 def why_not(graph: Graph, a: str, b: str, rules: str | RuleSet) -> str | None:
     """Why a rule set would not put two neighbouring operators into one kernel: None, or a sentence."""
+    chosen = rule_set(rules)
     first, second = sorted((graph[a], graph[b]), key=graph.position)
-    return objection(rule_set(rules), graph, [first], second)
+    if chosen.patterns is not None:
+        partition = Partition(graph, chosen.patterns, chosen.most)
+        together = any(first in group and second in group for group in partition.groups)
+        return None if together else partition.reason(first.name, second.name)
+    if any(first in match and second in match for match in find(graph, chosen.subgraphs)):
+        return None
+    return objection(chosen, graph, [first], second)
 
 
 def _by_hand(graph: Graph, groups: Sequence[Sequence[str]]) -> list[list[Operator]]:
@@ -81,23 +90,29 @@ def _by_hand(graph: Graph, groups: Sequence[Sequence[str]]) -> list[list[Operato
     return [*named, *([op] for op in graph if not op.is_view and op.name not in taken)]
 
 
-def _greedy(graph: Graph, rules: RuleSet, depth: int) -> list[list[Operator]]:
-    """Each operator in turn joins the kernel of one of its producers, or starts a kernel of its own."""
+def _greedy(graph: Graph, rules: RuleSet, depth: int) -> Sequence[Sequence[Operator]]:
+    """What a rule set makes: its subgraphs first, then each operator joins the kernel of one of its producers."""
+    most = min(depth, rules.most)
+    if rules.patterns is not None:
+        return Partition(graph, rules.patterns, most).groups
+    whole_ones = [match for match in find(graph, rules.subgraphs) if len(match) <= most]
+    taken = {op.name for match in whole_ones for op in match}
     kernel_of: dict[str, list[Operator]] = {}
     kernels: list[list[Operator]] = []
     for op in graph:
-        if op.is_view:
+        if op.is_view or op.name in taken:
             continue
-        for producer in sorted(working_producers(graph, op), key=graph.position, reverse=True):
+        producers = [p for p in working_producers(graph, op) if p.name in kernel_of]
+        for producer in sorted(producers, key=graph.position, reverse=True):
             kernel = kernel_of[producer.name]
-            if len(kernel) < depth and _may_join(graph, rules, kernel, op):
+            if len(kernel) < most and _may_join(graph, rules, kernel, op):
                 kernel.append(op)
                 kernel_of[op.name] = kernel
                 break
         else:
             kernel_of[op.name] = [op]
             kernels.append(kernel_of[op.name])
-    return kernels
+    return [*whole_ones, *kernels]
 
 
 def _may_join(graph: Graph, rules: RuleSet, kernel: list[Operator], op: Operator) -> bool:

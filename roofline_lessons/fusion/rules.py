@@ -14,7 +14,9 @@ from types import MappingProxyType
 from ..errors import unknown_name
 from ..graph import Graph, Operator
 from ..operators import OPERATORS, is_elementwise
+from .dominators import BROADCAST, COMM_REDUCE, ELEMWISE, INJECTIVE, OUT_EWISE_FUSABLE
 from .legality import is_heavy, makers, why_not_folded, working_producers, working_readers
+from .subgraphs import GELU_ERF, GELU_TANH, LAYER_NORM, Subgraph
 
 _ELEMENTWISE = frozenset(kind for kind in OPERATORS if is_elementwise(kind))
 _ANCHORS = frozenset({"conv2d", "conv_transpose2d", "dense", "matmul"})
@@ -22,6 +24,19 @@ _WINDOWS = frozenset({"conv2d", "conv_transpose2d", "max_pool", "avg_pool"})
 _CLAMPS = frozenset({"relu", "relu6"})
 _BETWEEN_PRODUCTS = _ELEMENTWISE | {"softmax"}  # scale, mask, softmax
 _BIASES = frozenset({"bias_add", "batch_norm"})
+
+_BROADCASTS = ("add sub mul div maximum minimum pow mod compare logic where bias_add batch_norm prelu").split()
+_MOVES = ("concat", "transpose", "slice", "expand", "split", "gather", "upsample_nearest", "upsample_bilinear")
+
+#: Pattern kinds as TVM registers them (apache/tvm, python/tvm/relay/op/nn/_nn.py, op/_transform.py and op/_reduce.py).
+#: A batch norm is a multiplication and an addition by then. Softmax and layer norm are opaque: not in the table.
+_TVM_PATTERNS = (
+    dict.fromkeys(_ELEMENTWISE, ELEMWISE)
+    | dict.fromkeys((kind for kind in _BROADCASTS if kind in OPERATORS), BROADCAST)
+    | dict.fromkeys(_MOVES, INJECTIVE)
+    | dict.fromkeys((kind for kind in OPERATORS if kind.startswith("reduce_")), COMM_REDUCE)
+    | dict.fromkeys(_ANCHORS | _WINDOWS, OUT_EWISE_FUSABLE)
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +51,9 @@ class RuleSet:
     folds : batch norms move into the convolution's weight.
     anchors : how many windowed operators and products one kernel may hold.
     constants_only : an operator with two operands joins only when the other one is a constant.
+    subgraphs : spelt-out operators that become one kernel before anything else.
+    patterns : kind -> pattern kind of TVM, which decides by post-dominators instead of by `follows`.
+    most : the most operators of one kernel.
     """
 
     name: str
@@ -45,6 +63,9 @@ class RuleSet:
     folds: bool = False
     anchors: int = 1
     constants_only: bool = True
+    subgraphs: tuple[Subgraph, ...] = ()
+    patterns: Mapping[str, int] | None = None
+    most: int = 1_000_000
 
 
 def _all(before: frozenset[str], after: frozenset[str]) -> Mapping[str, frozenset[str]]:
@@ -67,6 +88,13 @@ _SETS = (
         folds=True,
     ),
     RuleSet(
+        "tvm",
+        "TVM (Chen 2018, section 3; fuse_ops.cc): into the post-dominator when every operator on every path fuses",
+        folds=True,  # FoldScaleAxis, which TVM runs before
+        patterns=MappingProxyType(_TVM_PATTERNS),
+        most=256,
+    ),
+    RuleSet(
         "tflite",
         "TensorFlow Lite's converter: an activation into convolution, pooling or fully connected; constants folded",
         _all(_WINDOWS | {"dense"}, _CLAMPS | _BIASES),
@@ -80,6 +108,7 @@ _SETS = (
         _all(_ANCHORS - {"matmul"}, _BIASES),
         keeps=_BIASES,
         folds=True,
+        subgraphs=(*GELU_ERF, *GELU_TANH, *LAYER_NORM),
     ),
     RuleSet(
         "onnxruntime",
@@ -94,6 +123,7 @@ _SETS = (
         ),
         keeps=_BIASES,
         folds=True,
+        subgraphs=(*GELU_ERF, *LAYER_NORM),
     ),
     RuleSet(
         "attention",

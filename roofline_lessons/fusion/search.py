@@ -105,6 +105,8 @@ def best_plan(
     ------
     UnknownNameError
         A rule set, halo mode or precision that does not exist.
+    FusionError
+        The rule set "tvm", which makes one plan of a graph and leaves nothing to choose.
 
     Notes
     -----
@@ -125,11 +127,15 @@ def best_plan(
     cut = None if tile is None else Tiling(tile, halo)  # type: ignore[arg-type]
     pricer = Pricer(graph, device, _precision(precision), fold=folds, tile=cut, halo=halo)
     most = len(graph) if depth is None else whole("depth", depth)
-    path = _is_path(graph)
-    if not path and sum(not op.is_view for op in graph) <= MOST_EXACT:
-        return _plan(pricer, fastest(graph, pricer, lambda ops: _joins(chosen, graph, ops), most), chosen)
-    found = _plan(pricer, Slices(depth_first_order(graph), pricer, chosen).solve(most), chosen)
-    if path:
+    if chosen is not None and chosen.patterns is not None:
+        raise FusionError(f"“{chosen.name}” decides by post-dominators and leaves nothing to search: use fuse.")
+    path, small = _is_path(graph), sum(not op.is_view for op in graph) <= MOST_EXACT
+    if small and not path:
+        kernels = fastest(graph, pricer, lambda ops: _joins(chosen, graph, ops), most)
+    else:
+        kernels = Slices(depth_first_order(graph), pricer, chosen).solve(most)
+    found = _plan(pricer, kernels, chosen)
+    if (path or small) and not (chosen and chosen.subgraphs):
         return found
     return min([found, *_greedy(pricer, chosen, most)], key=lambda plan: sum(map(pricer.seconds, plan.kernels)))
 

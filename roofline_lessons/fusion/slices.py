@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 #: A kernel that is cut into tiles holds at most so many convolutions, poolings or products. Fused-layer accelerators
 #: stop far below.
-MOST_HEAVY = 32
+MOST_HEAVY = 16
 
 
 def depth_first_order(graph: Graph) -> list[Operator]:
@@ -46,7 +46,7 @@ def depth_first_order(graph: Graph) -> list[Operator]:
         longest[name] = 1 + max((longest[p] for p in flows.predecessors(name)), default=0)
     backward = flows.reverse()
     backward.add_edges_from(("", name) for name in flows if not flows.out_degree(name))  # no operator has no name
-    order = nx.dfs_postorder_nodes(backward, "", sort_neighbors=lambda names: sorted(names, key=longest.get))
+    order = nx.dfs_postorder_nodes(backward, "", sort_neighbors=lambda names: sorted(names, key=longest.__getitem__))
     return [graph[name] for name in order if name]
 
 
@@ -76,8 +76,7 @@ class Slices:
         self._no_tile = ~np.array(tiled)
         self._is_chain = self._chain()
         self._alive_alone = np.array([self._alive(op) for op in self.order])
-        self._weight_elements = np.array([sum(t.elements for t in op.weights) for op in self.order])
-        self._weights_before = np.concatenate([[0], np.cumsum(self._weight_elements)])
+        self._weights_before = np.cumsum([0, *(sum(t.elements for t in op.weights) for op in self.order)])
         names = [t.name for op in self.order for t in op.weights]
         self._distinct_weights = len(names) == len(set(names))
         self._norm_of = {conv.name: op for op in self.order if (conv := self._folds_into(op)) is not None}
@@ -279,17 +278,16 @@ class Slices:
         p, capacity = self.pricer.p, self.pricer.capacity
         if capacity == np.inf or first > end:
             return first
-        live, held = self._needed_whole(first, end)
-        fits = np.maximum(np.ceil(live * p.activation_bits / 8), np.ceil(held * p.weight_bits / 8)) <= capacity
+        tiles = np.ceil(self._alive_whole(first, end) * p.activation_bits / 8)
+        fits = np.maximum(tiles, self._weight_bytes(first, end)) <= capacity
         too_long = np.flatnonzero(~fits)
         return first + (int(too_long[-1]) + 1 if len(too_long) else 0)
 
-    def _needed_whole(self, first: int, end: int) -> tuple[Floats, Floats]:
-        """Elements of tensors alive at once, and of weights, in one tile: for each start from `first` to `end`."""
+    def _alive_whole(self, first: int, end: int) -> Floats:
+        """Elements of tensors alive at once in one tile, for each start from `first` to `end`."""
         steps = slice(first, end + 1)
         if self._is_chain:
-            live = np.maximum.accumulate(self._alive_alone[steps][::-1])[::-1]
-            return live, np.cumsum(self._weight_elements[steps][::-1])[::-1]
+            return np.asarray(np.maximum.accumulate(self._alive_alone[steps][::-1])[::-1])
         live, most = np.zeros(end + 1), np.zeros(end + 1)
         first_reader: dict[str, int] = {}
         for i in range(end, first - 1, -1):
@@ -303,8 +301,7 @@ class Slices:
                     again = True
             first_reader |= {t.name: i for t in op.activations}
             most[i] = live[i:].max() if again else max(live[i], most[i + 1] if i < end else 0.0)
-        held = [self._weight_bytes(i, end) for i in range(first, end + 1)]
-        return most[steps], np.array(held) * 8 / self.pricer.p.weight_bits
+        return most[steps]
 
     @staticmethod
     def _alive(op: Operator, read_later: Container[str] = ()) -> int:
@@ -317,8 +314,7 @@ class Slices:
     def _cut(self, low: int, high: int, end: int, allowed: NDArray[np.bool_], seconds: Floats) -> None:
         """Start by start, from `high` down to `low`, with a table of all tiles that grows."""
         p, capacity = self.pricer.p, self.pricer.capacity
-        while low <= high and self._weight_bytes(low, end) > capacity:
-            low += 1
+        low += int((self._weight_bytes(low, end)[: high + 1 - low] > capacity).sum())  # the longest of them
         if not allowed[low : high + 1].any():
             return
         table, heavies = self._table(end), 0
@@ -329,7 +325,7 @@ class Slices:
                 return
             if start > high:
                 continue
-            needed = tile_bytes(table, p)
+            needed = tile_bytes(table, p) if capacity < np.inf else np.zeros(table.shape)
             if needed.min() > capacity:
                 return  # longer ones need more still
             if allowed[start]:
@@ -337,19 +333,25 @@ class Slices:
                 fixed = self.dram[start] - tiled
                 seconds[start] = self.pricer.best(table, needed, fixed, self.on_chip[start])[1]
 
-    def _weight_bytes(self, start: int, end: int) -> float:
+    def _weight_bytes(self, first: int, end: int) -> Floats:
+        """Bytes of the weights of the slices to `end` from `first` and each later start."""
         if self._distinct_weights:
-            elements = self._weights_before[end + 1] - self._weights_before[start]
+            elements = self._weights_before[end + 1] - self._weights_before[first : end + 1]
         else:
-            elements = sum({t.name: t.elements for op in self.order[start : end + 1] for t in op.weights}.values())
-        return float(np.ceil(elements * self.pricer.p.weight_bits / 8))
+            elements, seen, total = np.zeros(end + 1 - first), set(), 0
+            for i in range(end, first - 1, -1):
+                new = {t.name: t.elements for t in self.order[i].weights if t.name not in seen}
+                seen |= set(new)
+                total += sum(new.values())
+                elements[i - first] = total
+        return np.asarray(np.ceil(elements * self.pricer.p.weight_bits / 8))
 
     def _table(self, end: int) -> TileTable:
         last, tile = self.order[end], self.pricer.tile
         height, width = last.output.shape[2:]
         if tile is not None:
             return TileTable(last, tile.halo, ([min(tile.tile[0], height)], [min(tile.tile[1], width)]))
-        return TileTable(last, self.pricer.halo)
+        return TileTable(last, self.pricer.halo, measured=self.pricer.capacity < np.inf)
 
     def _prepend(self, table: TileTable, start: int, end: int) -> None:
         op = self.order[start]

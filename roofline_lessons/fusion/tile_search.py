@@ -97,6 +97,8 @@ class TileTable:
     halo : str
     sizes : pair of sequences of int, optional
         Heights and widths to try; `tile_sizes` of the output by default.
+    measured : bool
+        Keep track of what is on the chip at once (`live_elements`); needless where everything fits.
 
     Attributes
     ----------
@@ -105,10 +107,16 @@ class TileTable:
         Elements read of each external activation.
     """
 
-    def __init__(self, last: Operator, halo: str, sizes: tuple[Sequence[int], Sequence[int]] | None = None) -> None:
+    def __init__(
+        self,
+        last: Operator,
+        halo: str,
+        sizes: tuple[Sequence[int], Sequence[int]] | None = None,
+        measured: bool = True,
+    ) -> None:
         height, width = last.output.shape[2:]
         chosen = sizes or (tile_sizes(height), tile_sizes(width))
-        self.halo = halo
+        self.halo, self._measured = halo, measured
         self.axes = (_Axis(height, chosen[0]), _Axis(width, chosen[1]))
         self.shape = len(chosen[0]), len(chosen[1])
         self.macs: Floats = np.zeros(self.shape)
@@ -153,8 +161,8 @@ class TileTable:
         if work:
             self.other_flops = self.other_flops + _share(work, self.positions(op.output.name), op.output)
         self._operators.insert(0, op)
-        # of a chain, what is behind does not change
-        self._peak = np.maximum(self._peak, self._live_at_front(op)) if chain else self._walk()
+        if self._measured:  # of a chain, what is behind does not change
+            self._peak = np.maximum(self._peak, self._live_at_front(op)) if chain else self._walk()
 
     def replace_work(self, op: Operator, before: int, after: int) -> None:
         """Take other work for an operator that is there already: a batch norm whose convolution has come."""

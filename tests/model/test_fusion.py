@@ -107,6 +107,147 @@ def test_what_each_rule_set_does_to_one_block(rules, expected):
     assert kinds(rl.fuse(block(), rules=rules)) == expected
 
 
+# -- TVM ---------------------------------------------------------------------------------------------------------------
+
+
+def test_tvm_takes_the_residual_add_behind_one_anchor():
+    """OSDI 2018, section 3: complex-out-fusable operators take elementwise ones behind them; one anchor in a group."""
+    b = rl.GraphBuilder("residual")
+    x = b.input("x", (1, 4, 8, 8))
+    left, right = b.conv2d(x, 4, name="left", bias=False), b.conv2d(x, 4, name="right", bias=False)
+    graph = b.build(outputs=[b.relu(b.add(left, right))])
+    assert kinds(rl.fuse(graph, rules="tvm")) == ["conv2d", "conv2d+add+relu"]
+    assert why_not(graph, "right", "add_0", "tvm") == (
+        "not fused: the group of add_0 is OutEWiseFusable already, too much behind right (OutEWiseFusable)."
+    )
+
+
+def test_tvm_fuses_a_diamond_when_every_path_passes():
+    b = rl.GraphBuilder("diamond")
+    y = b.relu(b.input("x", (1, 4, 8, 8)))
+    graph = b.build(outputs=[b.add(b.sigmoid(y), b.tanh(y))])
+    assert kinds(rl.fuse(graph, rules="tvm")) == ["relu+sigmoid+tanh+add"]
+    b = rl.GraphBuilder("blocked")
+    y = b.relu(b.input("x", (1, 4, 8, 8)))
+    graph = b.build(outputs=[b.add(b.softmax(y), b.tanh(y))])  # softmax is opaque and stands on one of the paths
+    assert kinds(rl.fuse(graph, rules="tvm")) == ["relu", "softmax", "tanh+add"]
+    assert why_not(graph, "relu_0", "tanh_0", "tvm") == (
+        "not fused: TVM does not put softmax_0 (Opaque) behind relu_0 (ElemWise)."
+    )
+    assert why_not(graph, "softmax_0", "add_0", "tvm") == "not fused: softmax_0 (softmax) is opaque to TVM."
+
+
+def test_tvm_fuses_elementwise_into_a_reduction_and_nothing_behind_it():
+    b = rl.GraphBuilder("reduction")
+    y = b.reduce_sum(b.exp(b.input("x", (4, 8))), [1])
+    graph = b.build(outputs=[b.relu(y)])
+    assert kinds(rl.fuse(graph, rules="tvm")) == ["exp+reduce_sum", "relu"]
+    assert why_not(graph, "reduce_sum_0", "relu_0", "tvm") == (
+        "not fused: TVM puts nothing behind a reduction, and reduce_sum_0 is one."
+    )
+    assert why_not(graph, "exp_0", "relu_0", "tvm") == "not fused: relu_0 does not read what exp_0 makes."
+
+
+def test_tvm_fuses_injective_chains_in_its_second_phase():
+    b = rl.GraphBuilder("injective")
+    y = b.transpose(b.concat([b.input("x", (4, 8)), b.input("y", (4, 8))]), (1, 0))
+    graph = b.build(outputs=[b.relu(y)])
+    assert kinds(rl.fuse(graph, rules="tvm")) == ["concat+transpose+relu"]
+
+
+def test_a_result_of_the_graph_has_no_post_dominator():
+    b = rl.GraphBuilder("kept")
+    y = b.relu(b.input("x", (4, 8)))
+    graph = b.build(outputs=[y, b.tanh(y)])
+    assert len(rl.fuse(graph, rules="tvm")) == 2
+    assert why_not(graph, "relu_0", "tanh_0", "tvm") == (
+        "not fused: what relu_0 makes is a result, or leads to several."
+    )
+
+
+def test_the_limit_that_stopped_a_group_is_named():
+    """F8: five multiplications and four additions, depth 4; TVM's own limit is 256 operators."""
+    b = rl.GraphBuilder("many")
+    y = b.input("x", (4, 8))
+    for i in range(5):
+        y = b.mul(y, b.weight(f"m_{i}", (1,)))
+    for i in range(4):
+        y = b.add(y, b.weight(f"a_{i}", (1,)))
+    graph = b.build(outputs=[y])
+    assert [len(k.operators) for k in rl.fuse(graph, rules="tvm").kernels] == [9]
+    assert max(len(k.operators) for k in rl.fuse(graph, rules="tvm", depth=4).kernels) == 4
+    from roofline_lessons.fusion.dominators import Partition
+
+    reasons = Partition(graph, RULE_SETS["tvm"].patterns, 4).reasons.values()
+    assert any(said.endswith("would be 5 operators, over the depth limit of 4.") for said in reasons)
+    long = rl.fuse(rl.networks.elementwise_chain(300), rules="tvm")
+    assert max(len(k.operators) for k in long.kernels) == 256
+
+
+def test_tvm_leaves_nothing_to_search():
+    with pytest.raises(rl.FusionError, match="“tvm” decides by post-dominators and leaves nothing to search: use fuse"):
+        rl.best_plan(rl.networks.fork(), PI, rules="tvm")
+
+
+# -- subgraphs ---------------------------------------------------------------------------------------------------------
+
+
+def gelu_erf(b, x, half_first=False):
+    y = b.add(b.erf(b.div(x, b.weight("root", (1,)))), b.weight("one", (1,)))
+    half = b.weight("half", (1,))
+    return b.mul(b.mul(x, half), y) if half_first else b.mul(b.mul(x, y), half)
+
+
+def layer_norm(b, x, eps_inside=True):
+    y = b.sub(x, b.reduce_mean(x, [1], keepdims=True))
+    variance = b.reduce_mean(b.mul(y, y), [1], keepdims=True)
+    root = (
+        b.sqrt(b.add(variance, b.weight("eps", (1,)))) if eps_inside else b.add(b.sqrt(variance), b.weight("eps", (1,)))
+    )
+    return b.add(b.mul(b.div(y, root), b.weight("gamma", (8,))), b.weight("beta", (8,)))
+
+
+@pytest.mark.parametrize("rules", ["coreml", "onnxruntime"])
+@pytest.mark.parametrize("spelling", [gelu_erf, lambda b, x: gelu_erf(b, x, half_first=True), layer_norm])
+def test_spelt_out_operators_become_one_kernel(rules, spelling):
+    b = rl.GraphBuilder("spelt")
+    graph = b.build(outputs=[b.dense(spelling(b, b.dense(b.input("x", (4, 8)), 8)), 8)])
+    plan = rl.fuse(graph, rules=rules)
+    assert len(plan) == 3 and len(plan.kernels[1].operators) == len(graph) - 2
+    inner = [op.name for op in plan.kernels[1].operators]
+    assert why_not(graph, inner[0], inner[1], rules) is None
+
+
+def test_another_spelling_of_the_same_is_not_found():
+    """engines.md: fusion by pattern is syntactic; here the ε stands outside the root."""
+    b = rl.GraphBuilder("spelt otherwise")
+    graph = b.build(outputs=[layer_norm(b, b.input("x", (4, 8)), eps_inside=False)])
+    assert len(rl.fuse(graph, rules="onnxruntime")) == len(graph)
+
+
+def test_a_subgraph_with_a_result_needed_elsewhere_is_not_one():
+    b = rl.GraphBuilder("leaks")
+    x = b.input("x", (4, 8))
+    y = gelu_erf(b, x)
+    graph = b.build(outputs=[y])
+    leaking = rl.Graph("leaks", graph.inputs, graph.operators, [*graph.outputs, graph["erf_0"].output])
+    assert len(rl.fuse(graph, rules="onnxruntime")) == 1 and len(rl.fuse(leaking, rules="onnxruntime")) == len(graph)
+    assert len(rl.fuse(graph, rules="onnxruntime", depth=4)) == len(graph)  # five operators do not fit in four
+
+
+def test_skip_layer_norm_is_an_addition_and_a_norm():
+    b = rl.GraphBuilder("skip")
+    x = b.input("x", (4, 8))
+    graph = b.build(outputs=[b.layer_norm(b.add(x, b.dense(x, 8)))])
+    assert kinds(rl.fuse(graph, rules="onnxruntime")) == ["dense", "add+layer_norm"]
+
+
+def test_the_best_plan_of_a_rule_set_knows_its_subgraphs():
+    b = rl.GraphBuilder("spelt")
+    graph = b.build(outputs=[gelu_erf(b, b.input("x", (4, 8)))])
+    assert len(rl.best_plan(graph, PI, rules="onnxruntime")) == 1
+
+
 @pytest.mark.parametrize("name", RULE_SETS)
 def test_every_rule_set_says_whose_it_is(name):
     assert len(RULE_SETS[name].whose) > 20 and RULE_SETS[name].name == name
