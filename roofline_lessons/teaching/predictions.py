@@ -70,6 +70,8 @@ class Prediction(W.VBox):
         self.answer, self.ideas, self.choices = answer, tuple(ideas), dict(choices or {})
         self.between = between
         self.control = self._make_control()
+        self._touched = not between  # a slider has a value from the start
+        self.control.observe(self._touch, "value")
         self.button = W.Button(description="lock my guess", button_style="primary")
         self.again = W.Button(description="guess again", layout=W.Layout(display="none"))
         self.status = W.HTML()
@@ -95,6 +97,7 @@ class Prediction(W.VBox):
             if not low <= positive("guess", value) <= high:
                 raise ValueError(f"{self.name}: a guess lies between {number(low)} and {number(high)}, not {value!r}.")
             value = min(steps, key=lambda v: abs(math.log(v / value)))
+            self._touched = True
         elif self.choices and value not in self.choices:
             raise ValueError(f"{self.name}: choose one of {', '.join(self.choices)}, not {value!r}.")
         self.control.value = value
@@ -108,9 +111,15 @@ class Prediction(W.VBox):
         if self.guess is None:
             self.status.value = _status("Choose first: a wrong guess is worth more than none.")
             return
+        if not self._touched:
+            self.status.value = _status("Move the slider first: where it starts is nobody's guess.")
+            return
         self._show()
         more = {"guess": self.guess}
         Progress().record(self.name, "prediction", "predicted", **more)
+
+    def _touch(self, change: Any) -> None:
+        self._touched = True
 
     def unlock(self) -> None:
         """Another guess."""
@@ -161,13 +170,14 @@ class Prediction(W.VBox):
         right = str(self.answer())
         if right not in self.choices:
             raise ValueError(f"{self.name}: the answer {right!r} is none of the choices {', '.join(self.choices)}.")
-        verdict = "✓ Right" if self.guess == right else f"✗ Not this: the model says <b>{html.escape(right)}</b>"
+        chosen, answer = (f"<b>{html.escape(o)}</b>: {html.escape(self.choices[o])}" for o in (self.guess, right))
+        told = f"✓ Right, {answer}" if self.guess == right else f"✗ You chose {chosen}<br>The model says {answer}"
         others = "".join(
             f"<li><b>{html.escape(option)}</b>: {html.escape(why)}</li>"
             for option, why in self.choices.items()
-            if option != self.guess
+            if option not in (self.guess, right)
         )
-        return f"{verdict}. {html.escape(self.choices[self.guess])}<ul>{others}</ul>"
+        return f"{told}<ul>{others}</ul>" if others else told
 
     def _text(self, value: float) -> str:
         return f"{number(value, 2)} {self.unit}".strip()

@@ -81,8 +81,25 @@ def test_quiz_explains_every_option():
     assert "Choose first" in q.feedback and not q.locked
     q.guess = "a"
     q.lock()
-    assert "Not this: the model says <b>b</b>" in q.feedback
-    assert "because a" in q.feedback and "because b" in q.feedback
+    assert "✗ You chose <b>a</b>: because a<br>The model says <b>b</b>: because b" in q.feedback
+
+
+def test_quiz_says_right_and_explains_the_others():
+    q = rl.quiz("t-q", "Which?", {"a": "because a", "b": "because b", "c": "because c"}, answer=lambda: "b")
+    q.guess = "b"
+    q.lock()
+    assert "✓ Right, <b>b</b>: because b<ul><li><b>a</b>: because a</li><li><b>c</b>: because c</li></ul>" in q.feedback
+
+
+def test_a_slider_nobody_moved_is_no_guess():
+    p = ask()
+    p.lock()
+    assert "Move the slider first: where it starts is nobody's guess." in p.feedback and not p.locked
+    start = p.guess
+    p.control.value = p.control.options[0][1]
+    p.guess = start  # there and back is a guess
+    p.lock()
+    assert p.locked
 
 
 def test_question_is_text_where_there_is_no_widget():
