@@ -49,7 +49,7 @@ interact(draw, step=IntSlider(24, 0, 48));"""
 def main() -> None:
     print(f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} processors\n")
     print(f"{'':52}{'median':>10}{'p95':>10}   aim")
-    for times, name, aim in (*imports(), *model()):
+    for times, name, aim in (*imports(), *model(), *search()):
         row(name, times, aim)
     if find_browser() is None:
         print(f"\nNothing measured in a browser: {why_none()}.")
@@ -111,6 +111,22 @@ def model() -> Iterator[tuple[list[float], str, float | None]]:
     yield timed(new_batch), "a new table: a batch seen before", 5e-3
     yield timed(new_device), "a new table: another device", 5e-3
     yield timed(slide), "all marks and texts in Python", None
+
+
+def search() -> Iterator[tuple[list[float], str, float | None]]:
+    """The best plan: little and much on-chip memory, and everything fits."""
+    pi = rl.device("raspberry-pi-5")
+    chain = rl.networks.convolution_chain("WD" * 500)
+    for graph, name, aim in (
+        (rl.networks.elementwise_chain(1000), "1,000 elementwise", 1.0),
+        (chain, "1,000 convolutions", 1.0),
+        (rl.networks.resnet50(), "ResNet-50", 0.2),
+        (rl.networks.mobilenet_v2(), "MobileNetV2", 0.2),
+    ):
+        for capacity in (228 * 1024, 40e6, None):
+            device = pi.with_(on_chip_bytes=capacity)
+            fits = "everything fits" if capacity is None else rl.si(capacity, "B")
+            yield timed(lambda _: rl.best_plan(graph, device), 3), f"best plan of {name}, {fits}", aim  # noqa: B023
 
 
 def timed(call: Callable[[int], Any], repeats: int = 200) -> list[float]:

@@ -14,6 +14,9 @@ class FrozenDict(dict[Any, Any]):
     1
     """
 
+    def __hash__(self) -> int:  # type: ignore[override]  # a dict says it has none
+        return hash(frozenset(self.items()))
+
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError("this mapping cannot be changed; make a changed copy of what holds it.")
 

@@ -182,6 +182,13 @@ def test_a_device_that_resembles_none(id):
         rl.device(id)
 
 
+def test_equal_devices_have_equal_hashes():
+    """So a device can be the key of a cache."""
+    one, other = rl.device("raspberry-pi-5"), copy.deepcopy(rl.device("raspberry-pi-5"))
+    assert one is not other and {one: 1}[other] == 1
+    assert {one: 1}.get(one.with_(bandwidth=1e9)) is None
+
+
 def test_devices_and_graphs_can_be_copied_and_pickled():
     """A check copies a learner's arguments, and a notebook may send them to another process."""
     dev, graph = rl.device("raspberry-pi-5"), rl.networks.mobilenet_v2(resolution=32)
