@@ -18,8 +18,8 @@ from . import networks
 from .builder import GraphBuilder
 from .cost import Estimate, KernelEstimate, attainable, estimate
 from .device import Device, Fact, MemoryLevel, device, devices
-from .errors import FusionError, GraphError, UnknownNameError
-from .fusion import Kernel, Plan, fuse, unfused
+from .errors import FusionError, GraphError, ModelFileError, ModelFileWarning, UnknownNameError
+from .fusion import Kernel, Plan, best_plan, choose_tiles, fuse, unfused
 from .graph import Graph, Operator, Tensor
 from .precision import Precision, precision
 from .text import number, si
@@ -27,8 +27,11 @@ from .text import number, si
 #: Names that need a widget or plotting library, and the module each comes from: loaded on first use, so that
 #: importing the model stays quick.
 _LAZY = {
+    "FuseByHand": "widgets",
+    "FusionExplorer": "widgets",
     "RooflineExplorer": "widgets",
     "SelfCheck": "widgets",
+    "TilingExplorer": "widgets",
     "plots": "plots",
     "Idea": "teaching",
     "check": "teaching",
@@ -38,12 +41,18 @@ _LAZY = {
     "quiz": "teaching",
     "trace": "teaching",
     "export_html": "widgets.export",
+    "plan_from_file": "readers",
+    "read_model": "readers",
+    "read_onnx": "readers",
+    "read_tflite": "readers",
+    "write_onnx": "readers",
 }
 
 __all__ = [
     "Device", "Estimate", "Fact", "FusionError", "Graph", "GraphBuilder", "GraphError", "Kernel", "KernelEstimate",
-    "MemoryLevel", "Operator", "Plan", "Precision", "Tensor", "UnknownNameError", "attainable", "device", "devices",
-    "estimate", "fuse", "networks", "number", "precision", "si", "unfused", *_LAZY,
+    "MemoryLevel", "ModelFileError", "ModelFileWarning", "Operator", "Plan", "Precision", "Tensor", "UnknownNameError",
+    "attainable", "best_plan", "choose_tiles", "device", "devices", "estimate", "fuse", "networks", "number",
+    "precision", "si", "unfused", *_LAZY,
 ]  # fmt: skip
 
 __version__ = "0.1.0"

@@ -1,6 +1,9 @@
 """Widgets: scenes drawn with ipywidgets and bqplot, moved in the browser by `driver.js`."""
 
+from .by_hand import FuseByHand
+from .fusion import FusionExplorer
 from .roofline import RooflineExplorer
 from .self_check import SelfCheck
+from .tiling import TilingExplorer
 
-__all__ = ["RooflineExplorer", "SelfCheck"]
+__all__ = ["FuseByHand", "FusionExplorer", "RooflineExplorer", "SelfCheck", "TilingExplorer"]

@@ -69,7 +69,8 @@ export function estimate(t, controls) {
   const vectorPeak = t.vector_peak === null ? null : t.vector_peak * factor;
   const launch = t.launch_seconds ?? 0;
   const e = {
-    bandwidth, peak, vectorPeak, seconds: [], bound: [], flops: [], secondsByBound: [0, 0, 0, 0], counts: [0, 0, 0, 0],
+    bandwidth, peak, vectorPeak, arithmetic: [], memory: [], seconds: [], bound: [], flops: [],
+    secondsByBound: [0, 0, 0, 0], counts: [0, 0, 0, 0],
     totalSeconds: 0, noOverlap: 0, totalFlops: 0, totalBytes: 0, totalOnChip: 0,
   };
   for (let i = 0; i < t.names.length; i++) {
@@ -78,6 +79,8 @@ export function estimate(t, controls) {
     for (const [, levelBandwidth] of t.levels) memory = Math.max(memory, t.on_chip_bytes[i] / levelBandwidth);
     const seconds = launch + Math.max(arithmetic, memory);
     const bound = classify(arithmetic, memory, launch);
+    e.arithmetic.push(arithmetic);
+    e.memory.push(memory);
     e.seconds.push(seconds);
     e.bound.push(bound);
     e.flops.push(t.mac_flops[i] + t.other_flops[i]);

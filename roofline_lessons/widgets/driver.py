@@ -19,13 +19,22 @@ def javascript(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
+#: The arithmetic of the scenes, one file after the other. They are one module: no name at the top of two files.
+SCENE_FILES = ("driver.js", "fusion_picture.js", "fusion.js", "tiling.js")
+
+
+def arithmetic() -> str:
+    """The pure JavaScript of all scenes, as the browser loads it."""
+    return "\n".join(map(javascript, SCENE_FILES))
+
+
 class Driver(anywidget.AnyWidget):
-    """Runs one scene's arithmetic (`driver.js`) in the browser: controls and tables -> marks and texts.
+    """Runs one scene's arithmetic (`driver.js` ...) in the browser: controls and tables -> marks and texts.
 
     Parameters
     ----------
     scene : str
-        The function of `driver.js`, e.g. "roofline".
+        The function of `SCENES` in `glue.js`, e.g. "roofline".
     tables : dict
         The scene's tables. Assign new ones when a discrete choice changes; the picture follows.
     controls : dict of str to Widget
@@ -36,7 +45,7 @@ class Driver(anywidget.AnyWidget):
         What a screen reader says for each control.
     """
 
-    _esm = javascript("driver.js") + javascript("glue.js")
+    _esm = arithmetic() + javascript("glue.js")
 
     scene = traitlets.Unicode().tag(sync=True)
     tables = traitlets.Dict().tag(sync=True)

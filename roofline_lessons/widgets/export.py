@@ -39,6 +39,9 @@ h1 {{ font-size: 24px; }}
 .fa {{ font-style: normal; }} /* the page has no font of icons: arrows of an accordion are letters */
 .fa-caret-right::before {{ content: "▸ "; }}
 .fa-caret-down::before {{ content: "▾ "; }}
+.fa-play::before {{ content: "▶"; }}
+.fa-pause::before {{ content: "⏸"; }}
+.fa-stop::before {{ content: "■"; }}
 </style>
 <script>showWidgets({states}, "{id}", document.getElementById("widget"));</script>
 </body>

@@ -1,10 +1,12 @@
-// Joins the pure arithmetic of driver.js to the widgets: listens to the controls, sets the marks, one frame per move.
+// Joins the pure arithmetic (driver.js and its like) to the widgets: listens to the controls, sets the marks, one frame
+// per move.
 //
 // It runs where the page is, so a slider never waits for the kernel, and goes on when the kernel is busy, gone, or was
 // never there (an exported page). It is the only writer of the marks' traits once they exist: a late push from Python
 // would overwrite a newer picture. Python sends new tables and sets the controls, nothing else.
 
-const SCENES = {roofline};
+const SCENES = {roofline, fusion, tiling};
+const PICTURES = {tiling: "Chart of time against layers per kernel"};
 
 /** {name: "IPY_MODEL_<id>"} -> {name: widget model}. */
 async function resolve(model, trait) {
@@ -90,11 +92,12 @@ export default {
         for (const [name, value] of Object.entries(attributes)) explorer?.querySelector(css)?.setAttribute(name, value);
       };
       give(".rl-sentence .widget-html-content", {role: "status", "aria-live": "polite"});
-      give("svg.svg-figure", {role: "img", "aria-label": "Roofline plot; the sentence and the table say what it shows"});
+      const picture = PICTURES[model.get("scene")] ?? "Roofline plot";
+      give("svg.svg-figure", {role: "img", "aria-label": `${picture}; the sentence and the table say what it shows`});
       for (const [control, label] of Object.entries(labels)) {
         const handle = explorer?.querySelector(`.rl-control-${control} .noUi-handle`);
         handle?.setAttribute("aria-label", label);
-        handle?.setAttribute("aria-valuetext", texts[`${control}_text`].get("value"));
+        handle?.setAttribute("aria-valuetext", texts[`${control}_text`].get("value").replace(/<[^>]*>/g, ""));
       }
     };
     for (const control of Object.keys(labels)) texts[`${control}_text`].on("change:value", name);
