@@ -105,8 +105,11 @@ def _sweeps(
 
 def why_not_one_kernel(graph: Graph, operators: Sequence[Operator]) -> str | None:
     """None when operators may be one kernel: convex, and computed block by block or tile by tile where that is due."""
-    if len(operators) > 1 and (reason := why_not_convex(graph, operators)):
-        return reason
+    if len(operators) > 1:
+        if strangers := [op.name for op in operators if not op.work.flops_known]:
+            return f"not fused: {strangers[0]} is of an unknown kind: which of its input it needs when is not known."
+        if reason := why_not_convex(graph, operators):
+            return reason
     if _is_attention(operators):
         found = find_attention(graph, operators)
         return found if isinstance(found, str) else None

@@ -96,8 +96,12 @@ _SETS = (
     ),
     RuleSet(
         "tflite",
-        "TensorFlow Lite's converter: an activation into convolution, pooling or fully connected; constants folded",
-        _all(_WINDOWS | {"dense"}, _CLAMPS | _BIASES),
+        "TensorFlow Lite's converter (optimize_patterns.td): an activation into convolution, pooling, fully connected, "
+        "addition or multiplication; constants folded",
+        MappingProxyType(
+            dict.fromkeys(_WINDOWS | {"dense"}, _CLAMPS | _BIASES)
+            | dict.fromkeys(("add", "sub", "mul", "div"), _CLAMPS)
+        ),
         keeps=_BIASES,
         folds=True,
     ),

@@ -68,7 +68,7 @@ class Slices:
         self.at = {op.name: i for i, op in enumerate(self.order)}
         self.macs, self.other, self.dram, self.on_chip = (np.zeros(n) for _ in range(4))
         self.heavy = [i for i, op in enumerate(self.order) if is_heavy(op)]
-        self.reach = self._reach_of_rules(rules) if rules else self._reach_of_links()
+        self.reach = np.minimum(self._reach_of_rules(rules) if rules else self._reach_of_links(), self._to_unknown())
         self._first_reader, self._last_reader = self._readers()
         self._last_read: dict[str, int] = {}  # of each tensor, up to the end that is worked on
         tiled = [why_not_tiled(op) is None for op in self.order]
@@ -127,6 +127,14 @@ class Slices:
             if len(broken):
                 reach[i] = i + broken[0]
         return reach
+
+    def _to_unknown(self) -> NDArray[np.intp]:
+        """For each start the last end before an operator of an unknown kind, which runs alone."""
+        unknown = [i for i, op in enumerate(self.order) if not op.work.flops_known]
+        n = len(self.order)
+        behind = [*unknown, n]
+        ends = [behind[bisect.bisect_right(unknown, i)] - 1 for i in range(n)]
+        return np.array([i if i in unknown else end for i, end in enumerate(ends)])
 
     def _reach_of_rules(self, rules: RuleSet) -> NDArray[np.intp]:
         """For each start the last end that the rule set comes to, operator by operator."""

@@ -107,6 +107,18 @@ def test_what_each_rule_set_does_to_one_block(rules, expected):
     assert kinds(rl.fuse(block(), rules=rules)) == expected
 
 
+def test_tflite_puts_an_activation_into_the_addition_before_it():
+    """optimize_patterns.td, FusedBinaryActivationFuncOpPat: add, sub, mul, div; one use."""
+    b = rl.GraphBuilder("sum")
+    x = b.input("x", (1, 4, 8, 8))
+    y = b.add(x, b.conv2d(x, 4, bias=False))
+    graph = b.build(outputs=[b.relu(y)])
+    assert kinds(rl.fuse(graph, rules="tflite")) == ["conv2d", "add+relu"]
+    assert kinds(rl.fuse(graph, rules="onnxruntime")) == ["conv2d", "add", "relu"]
+    both = b.build(outputs=[b.relu(y, name="one"), b.tanh(y)])
+    assert kinds(rl.fuse(both, rules="tflite"))[1] == "add"
+
+
 # -- TVM ---------------------------------------------------------------------------------------------------------------
 
 

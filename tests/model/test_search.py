@@ -16,6 +16,7 @@ from roofline_lessons.fusion.legality import is_tiled
 from roofline_lessons.fusion.slices import Slices, depth_first_order
 from roofline_lessons.fusion.tile_search import table_of, tile_sizes
 from roofline_lessons.fusion.tiling import tile_costs
+from roofline_lessons.graph import Work
 from tests.model.strategies import graphs
 from tests.model.test_tiling import TOY
 
@@ -226,6 +227,29 @@ def test_the_best_plan_of_a_network_beats_every_rule_set(network, chip):
         except rl.FusionError:
             continue
         assert best <= rl.estimate(plan, chip).seconds * (1 + 1e-12), rules
+
+
+def with_unknown(kinds):
+    """A chain of ReLUs and of operators of a kind that this package does not know."""
+    x = rl.Tensor("x", (1, 8))
+    inputs, operators = [x], []
+    for i, kind in enumerate(kinds):
+        y = rl.Tensor(f"y_{i}", (1, 8))
+        work = Work(0, 8, (8,), (8,)) if kind == "relu" else Work(0, 0, (8,), (8,), flops_known=False)
+        operators.append(
+            rl.Operator(f"{kind}_{i}", kind, (x,), (y,), work, {} if kind == "relu" else {"shapes": [y.shape]})
+        )
+        x = y
+    return rl.Graph("chain", inputs, operators, [x])
+
+
+def test_an_operator_of_an_unknown_kind_runs_alone():
+    graph = with_unknown(["relu", "relu", "unknown", "relu", "unknown"])
+    assert [len(k.operators) for k in rl.best_plan(graph, TOY).kernels] == [2, 1, 1, 1]
+    said = "not fused: unknown_2 is of an unknown kind: which of its input it needs when is not known."
+    assert rl.unfused(graph).why_not("relu_1", "unknown_2") == said
+    with pytest.raises(rl.FusionError, match=said):
+        rl.fuse(graph, groups=[["unknown_2", "relu_3"]])
 
 
 # -- tables of tiles ---------------------------------------------------------------------------------------------------
