@@ -138,6 +138,9 @@ class ByHandScene:
                 continue
         self._tell(f"Undone: {_kernels(len(self.plan))} again.")
 
+    #: Id of the arrow tips; each picture on a page needs its own (`TilingScene.hatch`).
+    tip = "rl-tip"
+
     def reset(self) -> None:
         """Unfused again, on the first device, with nothing to undo."""
         self._device, self._precision = self._start

@@ -123,7 +123,7 @@ def picture(scene: ByHandScene) -> str:
     title = f"{len(at.boxes)} operators in {len(kernels)} kernel{'' if len(kernels) == 1 else 's'}"
     return (
         f'<svg class="rl-graph" width="{WIDTH}" height="{at.height:g}" viewBox="0 0 {WIDTH} {at.height:g}" role="img">'
-        f'<title>{title}</title><defs><marker id="rl-tip" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="4" '
+        f'<title>{title}</title><defs><marker id="{scene.tip}" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="4" '
         'markerHeight="4" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" fill="#d55e00"/></marker></defs>'
         f"{''.join(parts)}</svg>"
     )
@@ -206,7 +206,7 @@ def _edge(scene: ByHandScene, edge: Edge, at: Layout) -> str:
         return line
     bar = from_y + _BOX + 46
     return (
-        f'{line}<path class="rl-trip" marker-start="url(#rl-tip)" marker-end="url(#rl-tip)" '
+        f'{line}<path class="rl-trip" marker-start="url(#{scene.tip})" marker-end="url(#{scene.tip})" '
         f'd="M{x:g} {y + 18:g}V{bar:g}"/><text class="rl-bytes" x="{x:g}" y="{bar + 18:g}">{_size(scene, edge)}</text>'
     )
 

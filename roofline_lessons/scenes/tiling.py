@@ -85,6 +85,10 @@ class TilingScene:
         self._start = (network, device, precision, halo)
         self.reset()
 
+    #: Id of the pattern of the halo. A page with several of them needs several names: a browser takes the first it
+    #: finds, and draws nothing when that one is out of sight.
+    hatch = "rl-hatch"
+
     def reset(self) -> None:
         """Back to how it was made: all layers in one kernel, four tiles per side, the device's own memory."""
         network, dev, name, halo = self._start
@@ -263,6 +267,7 @@ class TilingScene:
             "precision": p.name,
             "halo": self._halo,
             "letters": self.letters,
+            "hatch": self.hatch,
             "names": [kernel_names(self._layers, depth) for depth in range(1, self.layers + 1)],
             "tiles": self.tiles,
             "capacities": self.capacities,

@@ -32,7 +32,7 @@ def picture(scene: TilingScene) -> str:
     parts = []
     for i, frame in enumerate(frames):
         x = left + i * (side + _GAP)
-        parts.append(_frame(frame, x, side, zoom, streams))
+        parts.append(_frame(frame, x, side, zoom, streams, scene.hatch))
         if i < scene.depth:
             parts.append(_arrow(letters[i], x + side, _BASE - side / 2))
     sizes = [_size(frame) for frame in reversed(frames)]
@@ -44,16 +44,18 @@ def picture(scene: TilingScene) -> str:
         else f"One tile needs, walking back: <b>{walk}</b><br>"
         f'<svg width="14" height="14" aria-hidden="true"><rect width="14" height="14" class="rl-own"/></svg> the '
         f'tile\'s own part &nbsp; <svg width="14" height="14" aria-hidden="true">'
-        f'<rect width="14" height="14" class="rl-halo"/></svg> {HALO_WORDS[scene.halo]}'
+        f'<rect width="14" height="14" class="rl-halo" style="fill:url(#{scene.hatch})"/></svg> '
+        f"{HALO_WORDS[scene.halo]}"
     )
     return (
-        f'<svg class="rl-pyramid" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img"><title>{title}</title>{_HATCH}'
+        f'<svg class="rl-pyramid" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img"><title>{title}</title>'
+        f'<defs><pattern id="{scene.hatch}" {_HATCH}'
         f"{''.join(parts)}</svg><div>{caption}</div>"
     )
 
 
 _HATCH = (
-    '<defs><pattern id="rl-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+    'width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
     '<rect width="6" height="6" class="rl-hatch-ground"/><rect width="2.4" height="6" class="rl-hatch-line"/>'
     "</pattern></defs>"
 )
@@ -64,13 +66,14 @@ def _zoom(frames: Sequence[Sequence[int]]) -> float:
     return min(1.0, 1.15 * max(max((f[3] - f[2]) / f[0], (f[7] - f[6]) / f[1]) for f in frames))
 
 
-def _frame(frame: Sequence[int], x: float, side: float, zoom: float, streams: bool) -> str:
+def _frame(frame: Sequence[int], x: float, side: float, zoom: float, streams: bool, hatch: str) -> str:
     """One tensor: a part of it around the region, in that the tile's own part, and the sizes below."""
     height, width, r0, r1, own_r0, own_r1, c0, c1, own_c0, own_c1 = frame
     y, middle = _BASE - side, x + side / 2
     top, down = _window(height, zoom, own_r0 + own_r1, side)
     left, along = _window(width, zoom, own_c0 + own_c1, side)
-    region = [] if streams else [("rl-halo", r0, r1, c0, c1), ("rl-own", own_r0, own_r1, own_c0, own_c1)]
+    halo = f'rl-halo" style="fill:url(#{hatch})'
+    region = [] if streams else [(halo, r0, r1, c0, c1), ("rl-own", own_r0, own_r1, own_c0, own_c1)]
     parts = "".join(
         f'<rect class="{name}" x="{px(x + (left_edge - left) * along)}" y="{px(y + (upper - top) * down)}" '
         f'width="{px((right_edge - left_edge) * along)}" height="{px((lower - upper) * down)}"/>'

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .checks import Exercise, Misconception
+from .exercises_fusion import FUSION
+from .exercises_legality import LEGALITY
 
 _ALL = [
     Exercise(
@@ -90,4 +92,4 @@ def my_attainable(intensity, peak, bandwidth):
 ]
 
 #: Every exercise by its name.
-EXERCISES: Mapping[str, Exercise] = {exercise.name: exercise for exercise in _ALL}
+EXERCISES: Mapping[str, Exercise] = {exercise.name: exercise for exercise in (*_ALL, *FUSION, *LEGALITY)}

@@ -186,7 +186,8 @@ class Prediction(W.VBox):
 
     def _make_control(self) -> Any:
         if self.choices:
-            return W.RadioButtons(options=list(self.choices), value=None, layout=W.Layout(width="auto"))
+            layout = W.Layout(width="auto", margin="2px 20px 2px 2px")  # long options would touch the button
+            return W.RadioButtons(options=list(self.choices), value=None, layout=layout)
         if self.between is None:
             return W.FloatText(value=None, description=self.unit)
         low, high = (positive(f"{self.name}: between", v) for v in self.between)

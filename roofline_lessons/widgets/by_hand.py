@@ -13,7 +13,7 @@ from ..scenes.by_hand import ByHandScene
 from ..scenes.by_hand_graph import Edge
 from ..scenes.by_hand_picture import WIDTH
 from ..scenes.roofline import device_menu
-from .look import STYLE, text_widget
+from .look import STYLE, text_widget, unique
 
 _BY_HAND = "by hand"
 _READOUTS = {"time": "Time of one run", "bytes": "DRAM bytes", "speed_up": "Times as fast", "limit": "Limited by"}
@@ -93,6 +93,7 @@ class FuseByHand(W.VBox):
         precision: str | None = None,
     ) -> None:
         self.scene = ByHandScene(network, device, precision)
+        self.scene.tip = unique("rl-tip")
         self._following = False
         self.texts = {name: text_widget(value) for name, value in self.scene.texts.items()}
         self.buttons = {edge: self._button(edge, i) for i, edge in enumerate(self.scene.edges)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import uuid
 
 import bqplot
 import ipywidgets as W
@@ -64,6 +65,11 @@ def marker_svg(marker: str, color: str = "currentColor") -> str:
         f'<svg width="16" height="16" viewBox="-8 -8 16 16" aria-hidden="true">'
         f'<g fill="{html.escape(color)}">{_MARKER_PATHS[marker]}</g></svg>'
     )
+
+
+def unique(name: str) -> str:
+    """A name that no other picture on the page has."""
+    return f"{name}-{uuid.uuid4().hex[:8]}"
 
 
 def text_widget(value: str, *classes: str) -> W.HTML:

@@ -216,7 +216,7 @@ const TILING_BASE = 104;
 const TILING_LARGEST = 98;
 
 const TILING_HATCH =
-  '<defs><pattern id="rl-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">' +
+  'width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">' +
   '<rect width="6" height="6" class="rl-hatch-ground"/><rect width="2.4" height="6" class="rl-hatch-line"/>' +
   "</pattern></defs>";
 
@@ -230,7 +230,7 @@ function tilingPicture(t, c) {
   const parts = frames.map((frame, i) => {
     const x = left + i * (side + TILING_GAP);
     const arrow = i < c.depth ? tilingArrow(t.letters[i], x + side, TILING_BASE - side / 2) : "";
-    return tilingFrame(frame, x, side, zoom, streams) + arrow;
+    return tilingFrame(frame, x, side, zoom, streams, t.hatch) + arrow;
   });
   const walk = frames.map(tilingSize).reverse().join(" → ");
   const title = streams ? "one layer per kernel streams through whole tensors" : `one tile needs ${walk}`;
@@ -239,9 +239,9 @@ function tilingPicture(t, c) {
     : `One tile needs, walking back: <b>${walk}</b><br>` +
       '<svg width="14" height="14" aria-hidden="true"><rect width="14" height="14" class="rl-own"/></svg> the ' +
       'tile\'s own part &nbsp; <svg width="14" height="14" aria-hidden="true">' +
-      `<rect width="14" height="14" class="rl-halo"/></svg> ${TILING_HALO[t.halo]}`;
+      `<rect width="14" height="14" class="rl-halo" style="fill:url(#${t.hatch})"/></svg> ${TILING_HALO[t.halo]}`;
   return `<svg class="rl-pyramid" viewBox="0 0 ${TILING_WIDTH} ${TILING_HEIGHT}" role="img"><title>${title}</title>` +
-    `${TILING_HATCH}${parts.join("")}</svg><div>${caption}</div>`;
+    `<defs><pattern id="${t.hatch}" ${TILING_HATCH}${parts.join("")}</svg><div>${caption}</div>`;
 }
 
 /** The share of each tensor's side that is drawn: so much that every region is in it with some room. */
@@ -249,14 +249,15 @@ function tilingZoom(frames) {
   return Math.min(1, 1.15 * Math.max(...frames.flatMap((f) => [(f[3] - f[2]) / f[0], (f[7] - f[6]) / f[1]])));
 }
 
-function tilingFrame(frame, x, side, zoom, streams) {
+function tilingFrame(frame, x, side, zoom, streams, hatch) {
   const [height, width, r0, r1, ownR0, ownR1, c0, c1, ownC0, ownC1] = frame;
   const y = TILING_BASE - side;
   const middle = x + side / 2;
   const px = tilingPx;
   const [top, down] = tilingWindow(height, zoom, ownR0 + ownR1, side);
   const [left, along] = tilingWindow(width, zoom, ownC0 + ownC1, side);
-  const region = streams ? [] : [["rl-halo", r0, r1, c0, c1], ["rl-own", ownR0, ownR1, ownC0, ownC1]];
+  const halo = `rl-halo" style="fill:url(#${hatch})`;
+  const region = streams ? [] : [[halo, r0, r1, c0, c1], ["rl-own", ownR0, ownR1, ownC0, ownC1]];
   const parts = region.map(([name, upper, lower, leftEdge, rightEdge]) =>
     `<rect class="${name}" x="${px(x + (leftEdge - left) * along)}" y="${px(y + (upper - top) * down)}" ` +
     `width="${px((rightEdge - leftEdge) * along)}" height="${px((lower - upper) * down)}"/>`);

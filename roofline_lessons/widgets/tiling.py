@@ -15,7 +15,7 @@ from ..scenes.roofline_marks import BOUND_COLORS
 from ..scenes.tiling import TilingScene
 from ..scenes.tiling_plans import NETWORKS, TEACHING_ACCELERATOR
 from .driver import Driver
-from .look import FAINT, INK, STYLE, text_widget
+from .look import FAINT, INK, STYLE, text_widget, unique
 
 _MENUS = {"network": "160px", "device": "240px", "precision": "80px", "halo": "120px"}
 _SLIDERS = {"depth": "layers per kernel", "tile": "tile", "memory": "on-chip memory"}
@@ -33,8 +33,7 @@ TILING_STYLE = """<style>
 .rl-tiling .rl-tensor { fill: var(--rl-soft); }
 .rl-tiling .rl-outline { fill: none; stroke: var(--rl-faint); stroke-width: 1.5; }
 .rl-tiling .rl-own { fill: #0072b2; }
-.rl-tiling svg.rl-pyramid .rl-halo { fill: url(#rl-hatch); stroke: #d55e00; stroke-width: 1.5; }
-.rl-tiling div svg .rl-halo { fill: url(#rl-hatch); }
+.rl-tiling svg.rl-pyramid .rl-halo { stroke: #d55e00; stroke-width: 1.5; }
 .rl-tiling .rl-hatch-ground { fill: #fff3ea; }
 .rl-tiling .rl-hatch-line { fill: #d55e00; }
 .rl-tiling .rl-arrow { fill: none; stroke: var(--rl-ink); stroke-width: 2; }
@@ -92,6 +91,7 @@ class TilingExplorer(W.VBox):
         halo: str = "recompute",
     ) -> None:
         self.scene = TilingScene(network, device, precision, halo)
+        self.scene.hatch = unique("rl-hatch")
         self._following = False
         self.controls = self._make_controls()
         marks = self.scene.marks

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from roofline_lessons.scenes import RooflineScene
+from roofline_lessons.scenes.by_hand import ByHandScene
+from roofline_lessons.scenes.fusion import FusionScene
+from roofline_lessons.scenes.tiling import TilingScene
 from tests.browser.test_explorer import expect
 
 
@@ -28,4 +31,96 @@ def test_lesson_02_the_slider_moves_the_roofline_of_mobilenet(lab):
     assert scene.estimate.seconds_by_bound["compute"] > before  # operators went from memory- to compute-bound
     assert "Most of the time is arithmetic" in explorer.text()
     lab.screenshot("lesson_02")
+    assert not lab.errors
+
+
+def scroll_to(lab, css: str, drawn: str = "svg.svg-figure path.line >> nth=2"):
+    """The first of what this selector finds. JupyterLab draws a cell when it is scrolled to."""
+    found = lab.page.locator(css)
+    for i in range(lab.page.evaluate("() => jupyterapp.shell.currentWidget.content.widgets.length")):
+        if found.count():
+            break
+        lab.page.evaluate("i => jupyterapp.shell.currentWidget.content.scrollToItem(i, 'start')", i)
+        lab.page.wait_for_timeout(200)
+    root = found.first
+    root.locator(drawn).wait_for(state="attached", timeout=30_000)
+    root.scroll_into_view_if_needed()
+    return root
+
+
+def wait_for_sentence(root, scene) -> None:
+    """The explorer says what the scene says."""
+    sentence = root.locator(".rl-sentence")
+    for _ in range(100):
+        said = " ".join(sentence.inner_text().split())
+        if said == " ".join(scene.sentence.split()):
+            return
+        root.page.wait_for_timeout(50)
+    raise AssertionError(f"it says {said!r}, not {scene.sentence!r}")
+
+
+def test_lesson_06_depth_moves_bytes_and_time_and_past_the_ridge_only_bytes(lab):
+    lab.open("06_fusing_a_chain.ipynb")
+    lab.run_all()
+    root, scene = scroll_to(lab, ".rl-fusion"), FusionScene(rules="depth-first")
+    wait_for_sentence(root, scene)
+    times = {1: scene.now.seconds}
+    for depth in range(2, 10):
+        root.locator(".rl-control-depth .noUi-handle").press("ArrowRight")
+        scene.depth = depth
+        times[depth] = scene.now.seconds
+        if depth in (5, 9):
+            wait_for_sentence(root, scene)
+            lab.screenshot(f"lesson_06_depth_{depth}")
+    assert times[5] < 0.3 * times[1] and times[9] > 0.99 * times[5]
+    assert not lab.errors
+
+
+def test_lesson_07_a_merge_is_refused_until_all_between_is_inside(lab):
+    lab.open("07_what_may_be_fused.ipynb")
+    lab.run_all()
+    arc = 'button.rl-edge[title$="relu_0 and add_0"]'
+    root, scene = scroll_to(lab, f".rl-by-hand:has({arc})", drawn="svg.rl-graph"), ByHandScene("residual block")
+
+    def click(a: str, b: str) -> str:
+        root.locator(f'button.rl-edge[title$="{a} and {b}"]').click()
+        scene.merge(a, b)
+        root.locator("[data-change]", has_text=scene.status).wait_for(timeout=10_000)
+        return scene.status
+
+    assert "without batch_norm_1, which needs relu_0 and feeds add_0" in click("relu_0", "add_0")
+    lab.screenshot("lesson_07_refused")
+    for a, b in (("conv_1", "batch_norm_1"), ("batch_norm_1", "add_0"), ("add_0", "relu_2")):
+        assert click(a, b).startswith("Merged")
+    assert root.locator("svg.rl-graph .rl-kind", has_text="folded").count() == 1
+    assert "without relu_1" in click("relu_0", "add_0")
+    for a, b in (("relu_1", "conv_1"), ("batch_norm_0", "relu_1"), ("conv_0", "batch_norm_0"), ("relu_0", "conv_0")):
+        assert click(a, b).startswith("Merged")
+    assert root.locator(arc).get_attribute("title").startswith("split")  # it closed by itself
+    assert len(scene.plan) == 1 and "★" not in root.inner_text()
+    root.get_by_text("reset").click()
+    first, second = ("relu_0", "conv_0", "batch_norm_0"), ("relu_1", "conv_1", "batch_norm_1", "add_0", "relu_2")
+    root.locator("[data-change]", has_text="Unfused: 8 kernels").wait_for(timeout=10_000)
+    scene.reset()
+    for kernel in (first, second):
+        for a, b in zip(kernel, kernel[1:]):
+            click(a, b)
+    assert len(scene.plan) == 2 and "★" in root.inner_text()
+    lab.screenshot("lesson_07")
+    assert not lab.errors
+
+
+def test_lesson_08_the_deepest_fusion_is_slower_than_the_best(lab):
+    lab.open("08_how_deep.ipynb")
+    lab.run_all()
+    root, scene = scroll_to(lab, ".rl-tiling"), TilingScene("WDWD")
+    wait_for_sentence(root, scene)
+    deepest = scene.current.estimate.seconds
+    for _ in range(2):
+        root.locator(".rl-control-depth .noUi-handle").press("ArrowLeft")
+    scene.depth = 2
+    wait_for_sentence(root, scene)
+    assert scene.current.name == scene.best.name == "[WD][WD]" and scene.current.estimate.seconds < deepest
+    assert "MFLOP are computed again" in scene.sentence
+    lab.screenshot("lesson_08")
     assert not lab.errors

@@ -15,8 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import roofline_lessons as rl
-from roofline_lessons import plots
+from roofline_lessons import kernel_plots, plots
 from roofline_lessons.scenes import RooflineScene
+from roofline_lessons.scenes.by_hand import ByHandScene
+from roofline_lessons.scenes.fusion import FusionScene
+from roofline_lessons.scenes.tiling import TilingScene
 
 IMAGES = Path(__file__).parents[2] / "notebooks" / "images"
 
@@ -24,6 +27,9 @@ IMAGES = Path(__file__).parents[2] / "notebooks" / "images"
 PICTURES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "explorer.svg": (lambda: RooflineScene("MobileNetV2", device="raspberry-pi-5"), plots.roofline),
     "times.svg": (lambda: depthwise_block(), plots.times),
+    "rule_sets.svg": (lambda: block_under_rule_sets(), kernel_plots.kernels),
+    "fusion.svg": (lambda: FusionScene(rules="depth-first", depth=5), plots.fusion),
+    "tiling.svg": (lambda: TilingScene("WDWD"), plots.tiling),
 }
 
 
@@ -35,11 +41,22 @@ def depthwise_block() -> rl.Estimate:
     return rl.estimate(rl.unfused(b.build(outputs=[y])), rl.device("raspberry-pi-5"), precision="fp32")
 
 
+def block_under_rule_sets() -> dict[str, rl.Estimate]:
+    """The residual block of lesson 07 under the rule sets that it compares."""
+    scene = ByHandScene("residual block")
+    names = ("none", "coreml", "onnxruntime", "tflite", "tvm", "attention", "depth-first")
+    plans = {n: rl.choose_tiles(rl.fuse(scene.graph, rules=n), scene.device, scene.precision) for n in names}
+    return {name: rl.estimate(plan, scene.device, scene.precision) for name, plan in plans.items()}
+
+
 def fingerprint(shown: Any) -> str:
-    """A digest of the numbers and texts of a picture, at the digits a reader could see, and of `plots.py`."""
-    content = shown.marks if isinstance(shown, RooflineScene) else [k.because for k in shown.kernels]
+    """A digest of the numbers and texts of a picture, at the digits a reader could see, and of its drawing code."""
+    if isinstance(shown, dict):
+        content, code = kernel_plots.text(shown), kernel_plots
+    else:
+        content, code = [k.because for k in shown.kernels] if isinstance(shown, rl.Estimate) else shown.marks, plots
     text = json.dumps(json.loads(json.dumps(content), parse_float=lambda v: rl.number(float(v), 4)), sort_keys=True)
-    return hashlib.sha256((text + inspect.getsource(plots)).encode()).hexdigest()[:16]
+    return hashlib.sha256((text + inspect.getsource(code)).encode()).hexdigest()[:16]
 
 
 def kept_fingerprint(path: Path) -> str:
