@@ -170,8 +170,8 @@ def is_convex(kernel, reads):
             ),
             Misconception(
                 "def f(kernel, reads):\n    return all(t in kernel or t == 'x' for op in kernel for t in reads[op])",
-                "You refuse a kernel that reads what others make. It may, as long as those others need nothing from "
-                "the kernel.",
+                "You refuse a kernel that reads what others make, as if everyone outside were waiting. Only those wait "
+                "that need something from the kernel.",
             ),
             Misconception(
                 "def f(kernel, reads):\n"
