@@ -7,10 +7,10 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from tests.browser.lab import FLAGS, ROOT, Explorer, Lab, Server
+from tests.browser.lab import FLAGS, ROOT, Lab, Server
 from tests.browser_finder import find_browser
 
-MAKE = 'import roofline_lessons as rl\nrl.RooflineExplorer("MobileNetV2", device="raspberry-pi-5")'
+MAKE = 'import roofline_lessons as rl\nrl.FusionExplorer("MobileNetV2 block", device="raspberry-pi-5", depth=3)'
 
 
 def take(target: Path) -> None:
@@ -18,13 +18,12 @@ def take(target: Path) -> None:
         server = Server(Path(folder), Path(home))
         try:
             browser = p.chromium.launch(executable_path=find_browser(), args=FLAGS)
-            page = browser.new_page(viewport={"width": 1500, "height": 1300})
+            page = browser.new_page(viewport={"width": 1500, "height": 1200})
             lab = Lab(page, server)
             lab.open(server.write("picture.ipynb", MAKE))
             lab.run_all()
-            explorer = Explorer(page)
-            page.wait_for_timeout(1000)
-            explorer.root.screenshot(path=target)
+            page.wait_for_timeout(2000)
+            page.locator(".rl-explorer").screenshot(path=target)
             browser.close()
         finally:
             server.close()
