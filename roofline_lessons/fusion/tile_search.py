@@ -145,13 +145,16 @@ class TileTable:
         chain = not self._operators or op.output in self._operators[0].activations
         self._outside.pop(op.output.name, None)
         for t in op.activations:
+            self._tensors[t.name] = self._outside[t.name] = t
+            if is_elementwise(op.kind) and t.name not in self._spans and t.shape == op.output.shape:
+                self._same_as(t, op.output)
+                continue
             needed = _needed(op, t, 0, out[0]), _needed(op, t, 1, out[1])
             if t.name in self._spans:
                 before = self._spans[t.name]
                 needed = needed[0].hull(before[0]), needed[1].hull(before[1])
                 chain = False
             self._spans[t.name] = needed
-            self._tensors[t.name] = self._outside[t.name] = t
             self._positions.pop(t.name, None)
             self._sizes.pop(t.name, None)
         worked = op.activations[0] if op.kind == "conv_transpose2d" else op.output
@@ -163,6 +166,13 @@ class TileTable:
         self._operators.insert(0, op)
         if self._measured:  # of a chain, what is behind does not change
             self._peak = np.maximum(self._peak, self._live_at_front(op)) if chain else self._walk()
+
+    def _same_as(self, t: Tensor, other: Tensor) -> None:
+        """Two thirds of the operators of a network work in place: what they need need not be worked out again."""
+        self._spans[t.name] = self._spans[other.name]
+        self._positions[t.name] = self.positions(other.name)
+        if other.name in self._sizes:
+            self._sizes[t.name] = self._sizes[other.name]
 
     def replace_work(self, op: Operator, before: int, after: int) -> None:
         """Take other work for an operator that is there already: a batch norm whose convolution has come."""
