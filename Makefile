@@ -64,9 +64,9 @@ COMPILE = PATH="$$PATH:$(CURDIR)/$(VENV)/bin" uv pip compile --quiet --universal
 lock: $(PY)
 	@command -v uv >/dev/null || $(PIP) uv
 	$(say) "Choosing versions for the lab."
-	@$(COMPILE) $(LOCK_ARGS) --extra lab --output-file requirements.lock
+	@$(COMPILE) $(LOCK_ARGS) --extra lab --extra engines --output-file requirements.lock
 	$(say) "Choosing versions for the tests."
-	@$(COMPILE) $(LOCK_ARGS) --extra lab --extra test --constraints requirements.lock --output-file requirements-test.lock
+	@$(COMPILE) $(LOCK_ARGS) --extra all --extra test --constraints requirements.lock --output-file requirements-test.lock
 	@$(PY) scripts/export_env.py
 
 export: $(PY)

@@ -29,6 +29,7 @@ from .text import number, si
 _LAZY = {
     "FuseByHand": "widgets",
     "FusionExplorer": "widgets",
+    "ModelReport": "widgets",
     "RooflineExplorer": "widgets",
     "SelfCheck": "widgets",
     "TilingExplorer": "widgets",
@@ -42,6 +43,9 @@ _LAZY = {
     "trace": "teaching",
     "export_html": "widgets.export",
     "plan_from_file": "readers",
+    "precision_of": "reports",
+    "report": "reports",
+    "report_on_file": "reports",
     "read_model": "readers",
     "read_onnx": "readers",
     "read_tflite": "readers",

@@ -26,7 +26,9 @@ LAYERS = [
     {"cost", "execute"},
     {"readers"},
     {"scenes"},
-    {"plots", "widgets"},
+    {"plots"},
+    {"reports"},
+    {"__main__", "kernel_plots", "network_plots", "widgets"},
     {"teaching"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}

@@ -15,16 +15,19 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]
-LOCKS = {"requirements.lock": ["lab"], "requirements-test.lock": ["lab", "test"]}
+LOCKS = {"requirements.lock": ["lab", "engines"], "requirements-test.lock": ["lab", "engines", "coreml", "test"]}
 
 # Python and browser halves that must match (see pyproject.toml)
 EXACT_SET = ["jupyterlab", "ipywidgets", "jupyterlab-widgets", "bqplot", "anywidget"]
 
 PYTHONS = ["3.11", "3.12", "3.13"]
 SYSTEMS = [
-    {"sys_platform": "linux", "os_name": "posix", "platform_system": "Linux"},
-    {"sys_platform": "darwin", "os_name": "posix", "platform_system": "Darwin"},
-    {"sys_platform": "win32", "os_name": "nt", "platform_system": "Windows"},
+    {"sys_platform": "linux", "os_name": "posix", "platform_system": "Linux", "platform_machine": "x86_64"},
+    {"sys_platform": "linux", "os_name": "posix", "platform_system": "Linux", "platform_machine": "aarch64"},
+    {"sys_platform": "darwin", "os_name": "posix", "platform_system": "Darwin", "platform_machine": "arm64"},
+    {"sys_platform": "darwin", "os_name": "posix", "platform_system": "Darwin", "platform_machine": "x86_64"},
+    {"sys_platform": "win32", "os_name": "nt", "platform_system": "Windows", "platform_machine": "AMD64"},
+    {"sys_platform": "win32", "os_name": "nt", "platform_system": "Windows", "platform_machine": "ARM64"},
 ]
 ENVIRONMENTS = [
     {"python_version": python, "python_full_version": f"{python}.9", "implementation_name": "cpython", **system}
@@ -94,20 +97,52 @@ def test_each_pin_has_hashes(lock):
     assert not without
 
 
-@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda e: f"{e['python_version']}-{e['sys_platform']}")
+def named(environment):
+    return "-".join(environment[part] for part in ("python_version", "sys_platform", "platform_machine"))
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=named)
 @pytest.mark.parametrize("lock", LOCKS)
 def test_the_lock_satisfies_the_project(lock, environment):
     pins = chosen(lock, environment)
     wanted = PROJECT["project"]["dependencies"] + [line for extra in LOCKS[lock] for line in EXTRAS[extra]]
     for requirement in map(Requirement, wanted):
+        if requirement.marker is not None and not requirement.marker.evaluate(environment):
+            continue  # not wanted there
         project = canonicalize_name(requirement.name)
         assert project in pins, f"{lock} lacks {project}: `make lock`"
         assert pins[project] in requirement.specifier, f"{lock} has {project} {pins[project]}, not {requirement}"
 
 
-def test_the_tests_run_on_the_versions_of_the_lab():
-    lab, tests = (set(map(str, requirements(lock))) for lock in LOCKS)
+@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=named)
+def test_the_tests_run_on_the_versions_of_the_lab(environment):
+    lab, tests = (chosen(lock, environment).items() for lock in LOCKS)
     assert lab <= tests
+
+
+#: Where each engine has wheels.
+WHEELS = {
+    "onnxruntime": {"linux-x86_64", "linux-aarch64", "darwin-arm64", "win32-AMD64", "win32-ARM64"},
+    "numba": {"linux-x86_64", "linux-aarch64", "darwin-arm64", "win32-AMD64", "win32-ARM64"},
+    "ai-edge-litert": {"linux-x86_64", "linux-aarch64", "darwin-arm64", "win32-AMD64"},
+    "coremltools": {"linux-x86_64", "darwin-x86_64", "darwin-arm64"},
+}
+
+
+@pytest.mark.parametrize("engine", WHEELS)
+def test_engines_are_installed_where_they_have_wheels(engine):
+    """Anywhere else pip would look for an old version or try to build one."""
+    places = {
+        f"{e['sys_platform']}-{e['platform_machine']}"
+        for e in ENVIRONMENTS
+        if engine in chosen("requirements-test.lock", e)
+    }
+    assert places == WHEELS[engine]
+
+
+def test_all_is_everything():
+    (everything,) = map(Requirement, EXTRAS["all"])
+    assert everything.extras == set(EXTRAS) - {"all", "test"}
 
 
 def test_python_and_browser_halves_are_an_exact_set():
