@@ -52,8 +52,8 @@ class RooflineScene:
 
     Parameters
     ----------
-    network : str or Graph
-        A name of `NETWORKS`, or a graph (whose batch is then fixed).
+    network : str, Graph or Plan
+        A name of `NETWORKS`, or a graph (whose batch is then fixed), both unfused; or a plan.
     device : str or Device
         A catalogue id or a device.
     precision : str
@@ -84,7 +84,7 @@ class RooflineScene:
 
     def __init__(
         self,
-        network: str | Graph = "MobileNetV2",
+        network: str | Graph | Plan = "MobileNetV2",
         device: str | Device = "raspberry-pi-5",
         precision: str | None = None,
         batch: int = 1,
@@ -107,17 +107,23 @@ class RooflineScene:
     # -- controls ----------------------------------------------------------------------------------------------------
 
     @property
-    def network(self) -> str | Graph:
+    def network(self) -> str | Graph | Plan:
         return self._network
 
     @network.setter
-    def network(self, value: str | Graph) -> None:
+    def network(self, value: str | Graph | Plan) -> None:
         before, self._network = self._network, value
         try:
             self._plan()
         except ValueError:
             self._network = before
             raise
+
+    def look_at(self, network: Graph | Plan, precision: str) -> None:
+        """Another network or plan from now on, after a reset too. Device and sliders stay as they are."""
+        self.network = network
+        self.precision = precision
+        self._start = (network, self._device, precision, self._batch)
 
     @property
     def batch(self) -> int:
@@ -169,13 +175,17 @@ class RooflineScene:
     # -- model -------------------------------------------------------------------------------------------------------
 
     def _plan(self) -> Plan:
+        if isinstance(self._network, Plan):
+            return self._network
         if isinstance(self._network, Graph):
             return _plan_of_graph(self._network)
         return _plan_of_name(self._network, self._batch)
 
     @property
     def title(self) -> str:
-        """Network and batch as a person reads them."""
+        """Network and batch, or plan, as a person reads them."""
+        if isinstance(self._network, Plan):
+            return f"{self._network.graph.name} ({self._network.rules})"
         return self._network.name if isinstance(self._network, Graph) else f"{self._network}, batch {self._batch}"
 
     @property

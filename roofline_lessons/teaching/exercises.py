@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from .checks import Exercise, Misconception
 from .exercises_fusion import FUSION
 from .exercises_legality import LEGALITY
+from .exercises_networks import NETWORKS
 
 _ALL = [
     Exercise(
@@ -92,4 +93,4 @@ def my_attainable(intensity, peak, bandwidth):
 ]
 
 #: Every exercise by its name.
-EXERCISES: Mapping[str, Exercise] = {exercise.name: exercise for exercise in (*_ALL, *FUSION, *LEGALITY)}
+EXERCISES: Mapping[str, Exercise] = {exercise.name: exercise for exercise in (*_ALL, *FUSION, *LEGALITY, *NETWORKS)}

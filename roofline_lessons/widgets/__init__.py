@@ -2,8 +2,9 @@
 
 from .by_hand import FuseByHand
 from .fusion import FusionExplorer
+from .model_report import ModelReport
 from .roofline import RooflineExplorer
 from .self_check import SelfCheck
 from .tiling import TilingExplorer
 
-__all__ = ["FuseByHand", "FusionExplorer", "RooflineExplorer", "SelfCheck", "TilingExplorer"]
+__all__ = ["FuseByHand", "FusionExplorer", "ModelReport", "RooflineExplorer", "SelfCheck", "TilingExplorer"]

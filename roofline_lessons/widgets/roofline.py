@@ -8,6 +8,7 @@ import bqplot
 import ipywidgets as W
 
 from ..device import Device, device, devices
+from ..fusion.plan import Plan
 from ..graph import Graph
 from ..scenes.roofline import (
     BANDWIDTH_FACTORS,
@@ -36,8 +37,8 @@ class RooflineExplorer(W.VBox):
 
     Parameters
     ----------
-    network : str or Graph
-        A name of the network menu, or a graph of your own (which then is the only choice).
+    network : str, Graph or Plan
+        A name of the network menu, or a graph of your own or a plan (which then is the only choice).
     device : str or Device
         A catalogue id, or a device of your own (added to the menu).
     precision : str
@@ -64,7 +65,7 @@ class RooflineExplorer(W.VBox):
 
     def __init__(
         self,
-        network: str | Graph = "MobileNetV2",
+        network: str | Graph | Plan = "MobileNetV2",
         device: str | Device = "raspberry-pi-5",
         precision: str | None = None,
         batch: int = 1,
@@ -96,6 +97,17 @@ class RooflineExplorer(W.VBox):
         self.scene.reset()
         self._follow()
 
+    def look_at(self, network: Graph | Plan, precision: str) -> None:
+        """Show another network or plan of your own, at a precision. Sliders and device stay as they are."""
+        self.scene.look_at(network, precision)
+        self._following = True  # the menu's own observer must not answer
+        try:
+            self.controls["network"].options = [(self.scene.title, network)]
+        finally:
+            self._following = False
+        self.controls["network"].disabled = self.controls["batch"].disabled = True
+        self._follow()
+
     def close(self) -> None:
         """Take the explorer off the page, its driver with it (which would listen on otherwise)."""
         if self.driver is not None:
@@ -107,8 +119,8 @@ class RooflineExplorer(W.VBox):
     def _make_controls(self) -> dict[str, Any]:
         scene = self.scene
         network, dev = scene.network, scene.device
-        own = isinstance(network, Graph)
-        networks: list[Any] = [(network.name, network)] if isinstance(network, Graph) else list(NETWORKS)
+        own = not isinstance(network, str)
+        networks: list[Any] = [(scene.title, network)] if own else list(NETWORKS)
         menu: list[tuple[str, Any]] = [*device_menu()]
         choice: Any = dev.id
         if dev.id not in devices() or dev != device(dev.id):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import roofline_lessons as rl
 from roofline_lessons.scenes import RooflineScene
 from roofline_lessons.scenes.by_hand import ByHandScene
 from roofline_lessons.scenes.fusion import FusionScene
@@ -123,4 +124,66 @@ def test_lesson_08_the_deepest_fusion_is_slower_than_the_best(lab):
     assert scene.current.name == scene.best.name == "[WD][WD]" and scene.current.estimate.seconds < deepest
     assert "MFLOP are computed again" in scene.sentence
     lab.screenshot("lesson_08")
+    assert not lab.errors
+
+
+def test_lesson_09_neither_roof_matters_to_keywords_on_a_data_centre_chip(lab):
+    lab.open("09_whole_networks_on_the_edge.ipynb")
+    lab.run_all()
+    scroll_to(lab, ".rl-explorer")
+    explorer = lab.explorer()
+    scene = RooflineScene("DS-CNN keywords", device="raspberry-pi-5", precision="int8")
+    expect(explorer, scene)
+    on_the_pi = scene.estimate.seconds
+    explorer.choose("device", rl.device("h100-sxm").name)
+    scene.device = "h100-sxm"
+    wait_for_sentence(explorer.root, scene)
+    explorer.press("bandwidth", "ArrowRight", 24)
+    explorer.press("peak", "ArrowRight", 16)
+    scene.bandwidth_step, scene.peak_step = scene.bandwidth_step + 24, scene.peak_step + 16
+    expect(explorer, scene)
+    assert (scene.bandwidth_factor, scene.peak_factor) == (8, 4)
+    assert scene.estimate.seconds > 1.5 * on_the_pi
+    assert "fewer kernels help, a faster chip hardly does" in scene.sentence
+    lab.screenshot("lesson_09")
+    assert not lab.errors
+
+
+def test_lesson_14_a_file_is_uploaded_and_a_wrong_one_changes_nothing(lab, tmp_path):
+    rl.write_onnx(rl.networks.resnet18(), tmp_path / "mine.onnx")  # 47 MB: more than the server takes in one message
+    (tmp_path / "notes.onnx").write_text("Not a model.")
+    lab.open("14_your_own_model.ipynb")
+    lab.run_all()
+    report = scroll_to(lab, ".rl-report")
+    choose = report.locator(".rl-upload input")
+    report.get_by_text("✓ This is my_model.onnx").wait_for(timeout=20_000)
+    choose.set_input_files(tmp_path / "mine.onnx")
+    report.get_by_text("✓ mine.onnx is read: 69 operators").wait_for(timeout=60_000)
+    scene = RooflineScene(rl.unfused(rl.read_onnx(tmp_path / "mine.onnx")), "raspberry-pi-5", "fp32")
+    explorer = lab.explorer()
+    expect(explorer, scene)
+    explorer.press("bandwidth", "ArrowRight", 16)
+    scene.bandwidth_step += 16
+    expect(explorer, scene)
+    choose.set_input_files(tmp_path / "notes.onnx")
+    report.get_by_text("⚠ notes.onnx: it is not an ONNX file").wait_for(timeout=20_000)
+    report.get_by_text("Below is still mine.onnx.").wait_for(timeout=20_000)
+    expect(explorer, scene)  # the slider, too, is where it was
+    lab.screenshot("lesson_14")
+    report.get_by_role("button", name="save as HTML").click()
+    report.get_by_text("✓ saved: mine.onnx on raspberry-pi-5, fp32.html").wait_for(timeout=20_000)
+    assert "mine.onnx" in (lab.server.folder / "mine.onnx on raspberry-pi-5, fp32.html").read_text(encoding="utf-8")
+    assert not lab.errors
+
+
+def test_a_file_that_is_too_large_is_told_before_it_is_sent(lab, tmp_path):
+    code = "import roofline_lessons as rl\nwidget = rl.ModelReport()\nwidget.upload.most_bytes = 2_000_000\nwidget"
+    (tmp_path / "large.onnx").write_bytes(bytes(3_000_000))
+    lab.open(lab.server.write("upload_test.ipynb", code))
+    lab.run_all()
+    report = scroll_to(lab, ".rl-report")
+    report.locator(".rl-upload input").set_input_files(tmp_path / "large.onnx")
+    words = "large.onnx has 3 MB; the page sends at most 2 MB. Write its path into the field instead"
+    report.get_by_text(words).wait_for(timeout=20_000)
+    report.get_by_text("✓ This is ds_cnn").wait_for(timeout=20_000)
     assert not lab.errors

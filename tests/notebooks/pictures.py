@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import roofline_lessons as rl
-from roofline_lessons import kernel_plots, plots
+from roofline_lessons import kernel_plots, network_plots, plots
 from roofline_lessons.scenes import RooflineScene
 from roofline_lessons.scenes.by_hand import ByHandScene
 from roofline_lessons.scenes.fusion import FusionScene
@@ -30,6 +30,8 @@ PICTURES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "rule_sets.svg": (lambda: block_under_rule_sets(), kernel_plots.kernels),
     "fusion.svg": (lambda: FusionScene(rules="depth-first", depth=5), plots.fusion),
     "tiling.svg": (lambda: TilingScene("WDWD"), plots.tiling),
+    "networks.svg": (lambda: mobilenet_on_devices(), network_plots.spent),
+    "own_model.svg": (lambda: RooflineScene(rl.networks.ds_cnn(), device="raspberry-pi-5"), plots.roofline),
 }
 
 
@@ -49,9 +51,20 @@ def block_under_rule_sets() -> dict[str, rl.Estimate]:
     return {name: rl.estimate(plan, scene.device, scene.precision) for name, plan in plans.items()}
 
 
+def mobilenet_on_devices() -> dict[str, dict[str, rl.Estimate]]:
+    """MobileNetV2 on the devices of lesson 09, unfused and with epilogues."""
+    ids = {"STM32H743": "stm32h743", "Raspberry Pi 5": "raspberry-pi-5"}
+    ids |= {"Jetson Orin Nano": "jetson-orin-nano", "H100": "h100-sxm"}
+    graph = rl.networks.mobilenet_v2()
+    plans = {"unfused": rl.unfused(graph), "epilogue": rl.fuse(graph, "epilogue")}
+    return {name: {plan: rl.estimate(plans[plan], rl.device(id), "int8") for plan in plans} for name, id in ids.items()}
+
+
 def fingerprint(shown: Any) -> str:
     """A digest of the numbers and texts of a picture, at the digits a reader could see, and of its drawing code."""
-    if isinstance(shown, dict):
+    if isinstance(shown, dict) and isinstance(next(iter(shown.values())), dict):
+        content, code = network_plots.text(shown), network_plots
+    elif isinstance(shown, dict):
         content, code = kernel_plots.text(shown), kernel_plots
     else:
         content, code = [k.because for k in shown.kernels] if isinstance(shown, rl.Estimate) else shown.marks, plots
