@@ -256,9 +256,10 @@ class Estimate:
         bound = BOUNDS[self.kernel_bound[i]]
         level = max(self._level_seconds, key=lambda name: self._level_seconds[name][i])
         moved = self.kernel_dram_bytes[i] if level == "DRAM" else self.kernel_on_chip_bytes[i]
+        where = self.device.memory if level == "DRAM" else level  # a microcontroller has none
         arithmetic = f"{si(self.kernel_flops[i], 'FLOP')} take {si(self.kernel_arithmetic_seconds[i], 's')}"
         memory = (
-            f"moving {si(moved, 'B')} at {si(self.device.roofs()[level], 'B/s')} ({level}) "
+            f"moving {si(moved, 'B')} at {si(self.device.roofs()[level], 'B/s')} ({where}) "
             f"takes {si(self.kernel_memory_seconds[i], 's')}"
         )
         if not _flops_known(self.plan.kernels[i]):

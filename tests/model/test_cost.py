@@ -175,6 +175,7 @@ def test_a_fused_kernel_can_hit_the_on_chip_roof():
     apart = rl.estimate(rl.unfused(graph), device)
     assert apart.seconds == pytest.approx(8 * 80e-6)  # one by one DRAM is the slower
     assert all("(DRAM)" in k.because for k in apart.kernels)
+    assert "(PSRAM)" in rl.estimate(rl.unfused(graph), device.with_(memory="PSRAM")).kernels[0].because
 
 
 def test_a_level_of_unknown_bandwidth_is_no_roof():
