@@ -98,6 +98,7 @@ class RooflineScene:
         self._network, self._batch = network, whole("batch", batch)
         self._device = as_device(dev)
         self._precision = self._closest_precision(name)
+        self._wanted = self._precision  # stays when a device is chosen that cannot run it
         if name is not None and name != self._precision:
             self._device.peak_for(name)  # says what the device has
         self.bandwidth_step = BANDWIDTH_FACTORS.index(1.0)
@@ -140,7 +141,7 @@ class RooflineScene:
     @device.setter
     def device(self, value: str | Device) -> None:
         self._device = as_device(value)
-        self._precision = self._closest_precision(self._precision)
+        self._precision = self._closest_precision(self._wanted)
 
     @property
     def precision(self) -> str:
@@ -149,7 +150,7 @@ class RooflineScene:
     @precision.setter
     def precision(self, value: str) -> None:
         self._device.peak_for(value)
-        self._precision = value
+        self._precision = self._wanted = value
 
     @property
     def bandwidth_factor(self) -> float:
@@ -221,6 +222,7 @@ class RooflineScene:
             "device": html.escape(d.name),
             "memory": html.escape(d.memory),
             "precision": p.name,
+            "note": html.escape(self._note()),
             "names": [html.escape(k.name) for k in plan.kernels],
             "families": kernel_families(plan),
             "mac_flops": (2 * nominal.kernel_macs).tolist(),
@@ -242,6 +244,15 @@ class RooflineScene:
             "y_limits": y_limits,
             "lift": (y_limits[1] / y_limits[0]) ** 0.04,  # the factor in y by which a label clears its line
         }
+
+    def _note(self) -> str:
+        """What a change of device changed, and what is not known of it: it would mislead a comparison."""
+        said = ""
+        if self._precision != self._wanted:
+            said += f" There is no peak for {self._wanted} on this device: {self._precision} is shown."
+        if self._device.launch_seconds is None:
+            said += " What starting a kernel costs here is not known and not in the time."
+        return said
 
     def _limits(self, nominal: Estimate) -> tuple[list[float], list[float]]:
         """Axes that hold every point and the ridge wherever the sliders stand, so that only lines and points move."""

@@ -126,7 +126,7 @@ def text_marks(t: Mapping[str, Any], est: Estimate) -> Marks:
     shares = [est.seconds_by_bound[name] / est.seconds for name in BOUNDS]
     sentence = (
         f"{t['network']} on {t['device']} at {t['precision']} takes {si(est.seconds, 's')}: "
-        f"{counts[1]} of {n} kernels wait for memory, {percent(shares[1])} of the time. {_ADVICE[est.bound]}"
+        f"{counts[1]} of {n} kernels wait for memory, {percent(shares[1])} of the time. {_ADVICE[est.bound]}{t['note']}"
     )
     formula = (
         f"attainable = min(peak, intensity × bandwidth) = min({si(peak, 'FLOP/s')}, intensity × "

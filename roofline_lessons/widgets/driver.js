@@ -203,7 +203,7 @@ function textMarks(t, e) {
     bar: bar(e.counts, shares),
     sentence:
       `${t.network} on ${t.device} at ${t.precision} takes ${si(e.totalSeconds, "s")}: ` +
-      `${e.counts[1]} of ${n} kernels wait for memory, ${percent(shares[1])} of the time. ${ADVICE[limit]}`,
+      `${e.counts[1]} of ${n} kernels wait for memory, ${percent(shares[1])} of the time. ${ADVICE[limit]}${t.note}`,
     formula:
       `attainable = min(peak, intensity × bandwidth) = min(${peak}, intensity × ${bandwidth}) &nbsp;·&nbsp; ` +
       `ridge = ${peak} ÷ ${bandwidth} = ${ridge} FLOP/B`,

@@ -113,3 +113,21 @@ def test_a_wrong_choice_says_what_is_allowed(arguments, words):
 def test_self_check_names_what_is_installed():
     check = rl.SelfCheck()
     assert check.versions["bqplot"] in check.children[0].value and "widgets do not work here" in repr(check)
+
+
+def test_a_device_without_the_precision_says_so_and_the_wish_is_kept():
+    explorer = rl.RooflineExplorer("MobileNetV2", device="raspberry-pi-5", precision="fp32")
+    no_fp32 = next(i for i in rl.devices() if "fp32" not in rl.device(i).precisions())
+    explorer.controls["device"].value = no_fp32
+    shown = explorer.scene.precision
+    assert explorer.controls["precision"].value == shown != "fp32"
+    assert f"There is no peak for fp32 on this device: {shown} is shown." in explorer.scene.sentence
+    explorer.controls["device"].value = "raspberry-pi-5"
+    assert explorer.scene.precision == "fp32" and "no peak" not in explorer.scene.sentence
+
+
+def test_an_unknown_launch_cost_is_said_where_devices_are_compared():
+    unknown = rl.device("raspberry-pi-5").with_(launch_seconds=None)
+    said = "What starting a kernel costs here is not known and not in the time."
+    assert said in rl.RooflineExplorer("MobileNetV2", device=unknown).scene.sentence
+    assert said not in rl.RooflineExplorer("MobileNetV2").scene.sentence
