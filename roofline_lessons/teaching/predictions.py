@@ -78,7 +78,9 @@ class Prediction(W.VBox):
         self.button.on_click(lambda _: self.lock())
         self.again.on_click(lambda _: self.unlock())
         heading = W.HTML(f'<div style="font-size:15px;font-weight:600">{html.escape(question)}</div>')
-        super().__init__([heading, W.HBox([self.control, self.button, self.again]), self.status])
+        self.shown = W.HTML(layout=W.Layout(min_width="90px"))
+        self._touch_shown()
+        super().__init__([heading, W.HBox([self.control, self.shown, self.button, self.again]), self.status])
         self._restore()
 
     # -- the guess ---------------------------------------------------------------------------------------------------
@@ -120,6 +122,11 @@ class Prediction(W.VBox):
 
     def _touch(self, change: Any) -> None:
         self._touched = True
+        self._touch_shown()
+
+    def _touch_shown(self) -> None:
+        """The guess beside its slider. (The slider's own readout can be typed into, and would not follow.)"""
+        self.shown.value = f"<b>{html.escape(self._text(self.guess))}</b>" if self.between else ""
 
     def unlock(self) -> None:
         """Another guess."""
@@ -198,8 +205,9 @@ class Prediction(W.VBox):
         return W.SelectionSlider(
             options=[(self._text(v), v) for v in values],
             value=values[len(values) // 2],
-            layout=W.Layout(width="460px"),
+            layout=W.Layout(width="380px"),
             continuous_update=True,
+            readout=False,
         )
 
     def __repr__(self) -> str:

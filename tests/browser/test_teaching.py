@@ -20,7 +20,7 @@ def test_predict_by_keyboard_and_lose_nothing_when_the_kernel_dies(lab):
     button.wait_for()
     for _ in range(9):
         lab.page.locator(".noUi-handle").first.press("ArrowRight")
-    lab.page.get_by_text("18 times").wait_for()  # what the slider says now
+    lab.page.locator("b", has_text="18 times").wait_for()  # what stands beside the slider now
     button.press("Enter")
     lab.page.get_by_text("too high").wait_for()
     told = status(lab)
