@@ -27,16 +27,20 @@ from .text import number, si
 #: Names that need a widget or plotting library, and the module each comes from: loaded on first use, so that
 #: importing the model stays quick.
 _LAZY = {
+    "EngineExplorer": "widgets",
     "FuseByHand": "widgets",
     "FusionExplorer": "widgets",
     "ModelReport": "widgets",
     "RooflineExplorer": "widgets",
     "SelfCheck": "widgets",
     "TilingExplorer": "widgets",
+    "engines": "engines",
     "plots": "plots",
     "Idea": "teaching",
     "check": "teaching",
     "compare": "teaching",
+    "measure": "measure",
+    "measure_plots": "measure_plots",
     "predict": "teaching",
     "progress": "teaching",
     "quiz": "teaching",

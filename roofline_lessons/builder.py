@@ -191,6 +191,8 @@ class GraphBuilder:
     hard_swish = _unary("hard_swish")
     exp = _unary("exp")
     sqrt = _unary("sqrt")
+    rsqrt = _unary("rsqrt")
+    square = _unary("square")
     erf = _unary("erf")
     neg = _unary("neg")
     clip = _unary("clip")
@@ -198,6 +200,7 @@ class GraphBuilder:
     sub = _binary("sub")
     mul = _binary("mul")
     div = _binary("div")
+    pow = _binary("pow")
     maximum = _binary("maximum")
     minimum = _binary("minimum")
 

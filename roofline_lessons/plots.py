@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -13,6 +14,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from .cost import Estimate
+from .measure import Point
 from .scenes.fusion import FusionScene
 from .scenes.fusion_bars import bar_row
 from .scenes.fusion_picture import LETTERS, color_of
@@ -46,7 +48,7 @@ class Picture(Figure):
 
 
 def roofline(scene: RooflineScene, axes: Axes | None = None) -> Figure:
-    """The roofline scene as a still picture.
+    """The roofline scene as a still picture, with what was measured as hollow circles.
 
     Parameters
     ----------
@@ -63,6 +65,7 @@ def roofline(scene: RooflineScene, axes: Axes | None = None) -> Figure:
     marks, tables = scene.marks, scene.tables
     _axes(axes, tables)
     _roofs(axes, marks)
+    measured_points(axes, scene.measured)
     _points(axes, marks)
     axes.set_title(html.unescape(marks["sentence"]["value"].split(". ")[0]) + ".", loc="left", fontsize=11, wrap=True)
     figure = axes.get_figure(root=True)
@@ -176,6 +179,24 @@ def _tile(axes: Axes, scene: TilingScene) -> None:
     axes.set_axis_off()
 
 
+def measured_points(axes: Axes, points: Sequence[Point]) -> None:
+    """Measured points: hollow, with a bar from the fastest round to the median one.
+
+    The axes grow to hold them all: a point above a roof is not cut off.
+    """
+    for x, y, usual in ((p.intensity, p.flops_per_second, p.usual_flops_per_second) for p in points):
+        axes.plot([x, x], [usual, y], color=_INK, linewidth=1.5, marker="_", markevery=[0], zorder=5)
+        axes.scatter([x], [y], s=80, facecolors="white", edgecolors=_INK, linewidths=1.8, zorder=5)
+    if points:
+        axes.scatter([], [], s=80, facecolors="white", edgecolors=_INK, linewidths=1.8, label="measured")
+        for get, grow, values in (
+            (axes.get_xlim, axes.set_xlim, [p.intensity for p in points]),
+            (axes.get_ylim, axes.set_ylim, [v for p in points for v in (p.flops_per_second, p.usual_flops_per_second)]),
+        ):
+            low, high = get()
+            grow(min(low, min(values) / 2), max(high, max(values) * 2))
+
+
 def _axes(axes: Axes, tables: dict[str, Any]) -> None:
     axes.set(xscale="log", yscale="log", xlim=tables["x_limits"], ylim=tables["y_limits"])
     axes.set_xlabel("arithmetic intensity, FLOP per DRAM byte (log scale)")
@@ -281,7 +302,8 @@ def _fusion_roofline(axes: Axes, marks: dict[str, dict[str, Any]], tables: dict[
     axes.scatter(marks["kernels"]["x"], marks["kernels"]["y"], s=90, c=marks["kernels"]["colors"], zorder=3)
     for name, face in (("before", "none"), ("now", _INK)):
         axes.scatter(marks[name]["x"], marks[name]["y"], s=70, marker="D", facecolor=face, edgecolor=_INK, zorder=4)
-    for name, offset, align in (("names", (9, -13), "left"), ("label_before", (-9, -2), "right")):
+    looks = (("names", (9, -13), "left"), ("label_before", (-9, -2), "right"), ("label_on_chip", (0, -3), "center"))
+    for name, offset, align in looks:
         look: dict[str, Any] = {"ha": align, "weight": "bold" if name == "names" else "normal"}
         for x, y, text in zip(marks[name]["x"], marks[name]["y"], marks[name]["text"], strict=True):
             axes.annotate(text, (x, y), offset, textcoords="offset points", fontsize=10, **look)

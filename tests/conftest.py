@@ -1,10 +1,17 @@
 """What every layer of the tests shares: what happens to browser tests where there is no browser."""
 
+import getpass
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from tests.browser_finder import find_browser, in_ci, why_none
+
+#: Where tests and the lessons they run keep what they measured of this machine: under load, so not where a learner's
+#: own measurement lies, and once for all processes.
+os.environ.setdefault("ROOFLINE_MACHINE", str(Path(tempfile.gettempdir(), f"roofline-tests-{getpass.getuser()}.json")))
 
 BROWSER_TESTS = Path(__file__).parent / "browser"
 
@@ -23,7 +30,8 @@ def pytest_runtest_setup(item):
 
 
 def pytest_terminal_summary(terminalreporter):
-    skipped = [report for report in terminalreporter.getreports("skipped") if "browser" in report.keywords]
+    reports = terminalreporter.getreports("skipped")
+    skipped = [report for report in reports if "browser" in getattr(report, "keywords", ())]
     if skipped and find_browser() is None:
         files = sorted({report.nodeid.split("::")[0] for report in skipped})
         terminalreporter.write_line(f"Skipped the browser tests ({len(skipped)} in {', '.join(files)}): {why_none()}.")

@@ -16,7 +16,16 @@ from ..graph import Graph, Operator
 from ..operators import OPERATORS, is_elementwise
 from .dominators import BROADCAST, COMM_REDUCE, ELEMWISE, INJECTIVE, OUT_EWISE_FUSABLE
 from .legality import is_heavy, makers, why_not_folded, working_producers, working_readers
-from .subgraphs import GELU_ERF, GELU_TANH, LAYER_NORM, Subgraph
+from .subgraphs import (
+    GELU_ERF,
+    GELU_ERF_DIVIDED,
+    GELU_TANH,
+    LAYER_NORM_DIVIDED,
+    LAYER_NORM_SCALED,
+    RMS_NORM,
+    SILU,
+    Subgraph,
+)
 
 _ELEMENTWISE = frozenset(kind for kind in OPERATORS if is_elementwise(kind))
 _ANCHORS = frozenset({"conv2d", "conv_transpose2d", "dense", "matmul"})
@@ -38,6 +47,23 @@ _TVM_PATTERNS = (
     | dict.fromkeys(_ANCHORS | _WINDOWS, OUT_EWISE_FUSABLE)
 )
 
+#: What goes into the weights of a convolution when its other operand is a constant.
+_WITH_CONSTANTS = frozenset({"add", "sub", "mul", "div"})
+
+#: Read off ONNX Runtime itself: tests/engines asks it about each of these pairs.
+_ONNXRUNTIME: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "conv2d": _BIASES | {"mul", "add"} | {"relu", "relu6", "clip", "leaky_relu", "sigmoid", "tanh", "hard_sigmoid"},
+        "conv_transpose2d": frozenset({"batch_norm"}),
+        "dense": frozenset({"bias_add", "add", "relu", "leaky_relu", "sigmoid", "tanh", "hard_sigmoid", "elu"}),
+        "matmul": frozenset({"mul", "div"}),
+        "relu": frozenset({"relu6", "clip"}),
+        "add": frozenset({"layer_norm", "gelu"}),
+        "bias_add": frozenset({"gelu"}),
+    }
+)
+_ONNXRUNTIME_SUBGRAPHS = (*GELU_ERF_DIVIDED, *LAYER_NORM_DIVIDED, *RMS_NORM, *SILU)
+
 
 @dataclass(frozen=True)
 class RuleSet:
@@ -51,6 +77,7 @@ class RuleSet:
     folds : batch norms move into the convolution's weight.
     anchors : how many windowed operators and products one kernel may hold.
     constants_only : an operator with two operands joins only when the other one is a constant.
+    takes_in : kinds for which it need not be.
     subgraphs : spelt-out operators that become one kernel before anything else.
     patterns : kind -> pattern kind of TVM, which decides by post-dominators instead of by `follows`.
     most : the most operators of one kernel.
@@ -63,6 +90,7 @@ class RuleSet:
     folds: bool = False
     anchors: int = 1
     constants_only: bool = True
+    takes_in: frozenset[str] = frozenset()
     subgraphs: tuple[Subgraph, ...] = ()
     patterns: Mapping[str, int] | None = None
     most: int = 1_000_000
@@ -99,35 +127,42 @@ _SETS = (
         "TensorFlow Lite's converter (optimize_patterns.td): an activation into convolution, pooling, fully connected, "
         "addition or multiplication; constants folded",
         MappingProxyType(
-            dict.fromkeys(_WINDOWS | {"dense"}, _CLAMPS | _BIASES)
-            | dict.fromkeys(("add", "sub", "mul", "div"), _CLAMPS)
+            dict.fromkeys(("conv2d", "conv_transpose2d", "dense"), _CLAMPS | _BIASES | _WITH_CONSTANTS)
+            | dict.fromkeys(("max_pool", "avg_pool", "add", "sub", "mul", "div"), _CLAMPS)
         ),
-        keeps=_BIASES,
+        keeps=_BIASES | _WITH_CONSTANTS,
         folds=True,
     ),
     RuleSet(
         "coreml",
         "coremltools 9, default passes: batch norm, scale and bias into the convolution, bias into the linear; "
         "an activation stays an operator of its own",
-        _all(_ANCHORS - {"matmul"}, _BIASES),
-        keeps=_BIASES,
+        MappingProxyType(
+            dict.fromkeys(("conv2d", "conv_transpose2d"), _BIASES | _WITH_CONSTANTS)
+            | {"dense": frozenset({"bias_add", "add", "sub"}), "relu": frozenset({"relu"})}
+        ),
+        keeps=_BIASES | _WITH_CONSTANTS,
         folds=True,
-        subgraphs=(*GELU_ERF, *GELU_TANH, *LAYER_NORM),
+        subgraphs=(*GELU_ERF, *GELU_TANH, *LAYER_NORM_SCALED),
     ),
     RuleSet(
         "onnxruntime",
         "ONNX Runtime 1.32, basic and extended: batch norm and bias into the convolution, then one activation; "
         "an addition before a layer norm; no general elementwise fusion",
-        MappingProxyType(
-            {
-                "conv2d": _BIASES | {"relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hard_sigmoid"},
-                "dense": frozenset({"bias_add", "gelu"}),
-                "add": frozenset({"layer_norm"}),
-            }
-        ),
-        keeps=_BIASES,
+        _ONNXRUNTIME,
+        keeps=_BIASES | {"mul", "add"},
         folds=True,
-        subgraphs=(*GELU_ERF, *LAYER_NORM),
+        subgraphs=_ONNXRUNTIME_SUBGRAPHS,
+    ),
+    RuleSet(
+        "onnxruntime-all",
+        "ONNX Runtime 1.32 at its default level: the addition of a residual block goes into the convolution, too, and "
+        "the activation behind it",
+        _ONNXRUNTIME,
+        keeps=_BIASES | {"mul", "add"},
+        folds=True,
+        takes_in=frozenset({"add"}),
+        subgraphs=_ONNXRUNTIME_SUBGRAPHS,
     ),
     RuleSet(
         "attention",
@@ -195,7 +230,7 @@ def pair_objection(rules: RuleSet, graph: Graph, before: Operator, maker: Operat
     if any(t.name == maker.output.name for t in graph.outputs):
         return f"not fused: {maker.output.name} is an output of the graph."
     strangers = [t.name for t in op.activations if maker not in makers(graph, t)]
-    if rules.constants_only and strangers:
+    if rules.constants_only and strangers and op.kind not in rules.takes_in:
         return f"not fused: {op.name} also reads {strangers[0]}, which is not a constant."
     if op.kind == "batch_norm" and rules.folds and rules.keeps:
         return why_not_folded(graph, op, [maker])

@@ -254,6 +254,15 @@ def _clip(low: float, high: float) -> Write:
     return write
 
 
+def _square(w: _Writer, op: Operator) -> None:
+    """ONNX has no operator for it."""
+    w.node("Mul", [op.inputs[0].name] * 2, op.output.name)
+
+
+def _rsqrt(w: _Writer, op: Operator) -> None:
+    w.node("Reciprocal", [w.node("Sqrt", _names(op))], op.output.name)
+
+
 def _pool(op_type: str, **a: Any) -> Write:
     return lambda w, op: _void(w.node(op_type, _names(op), op.output.name, **_window(op), **a))
 
@@ -305,8 +314,8 @@ WRITE: Mapping[str, Write] = {
     **{kind: _plain(op_type) for kind, op_type in {
         "relu": "Relu", "elu": "Elu", "sigmoid": "Sigmoid", "tanh": "Tanh", "silu": "Swish", "gelu": "Gelu",
         "hard_swish": "HardSwish", "exp": "Exp", "sqrt": "Sqrt", "erf": "Erf", "neg": "Neg", "add": "Add",
-        "sub": "Sub", "mul": "Mul", "div": "Div", "maximum": "Max", "minimum": "Min", "identity": "Identity",
-        "dropout": "Dropout",
+        "sub": "Sub", "mul": "Mul", "div": "Div", "pow": "Pow", "maximum": "Max", "minimum": "Min",
+        "identity": "Identity", "dropout": "Dropout",
     }.items()},
     "leaky_relu": _plain("LeakyRelu", alpha=0.01), "hard_sigmoid": _plain("HardSigmoid", alpha=1 / 6, beta=0.5),
     "relu6": _clip(0, 6), "clip": _clip(-1, 1),
@@ -321,7 +330,8 @@ WRITE: Mapping[str, Write] = {
     "layout": lambda w, op: _void(w.node("Transpose", _names(op), op.output.name, perm=op.attributes["axes"])),
     "gather": lambda w, op: _void(w.node("Gather", _names(op), op.output.name, axis=op.attributes.get("axis", 0))),
     "expand": lambda w, op: _void(w.node("Expand", [op.inputs[0].name, w.numbers(op.output.shape)], op.output.name)),
-    "reshape": _view, "flatten": _view, "squeeze": _view, "slice": _slice, "rotary": _rotary,
+    "square": _square, "rsqrt": _rsqrt, "reshape": _view, "flatten": _view, "squeeze": _view, "slice": _slice,
+    "rotary": _rotary,
     "upsample_nearest": _upsample(mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
     "upsample_bilinear": _upsample(mode="linear", coordinate_transformation_mode="half_pixel"),
 }  # fmt: skip

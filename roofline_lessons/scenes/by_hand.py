@@ -86,11 +86,11 @@ class ByHandScene:
         if first is second:
             return self._refuse(f"{a} and {b} share a kernel already.")
         if reason := self.plan.why_not(a, b):
-            return self._refuse(reason)
+            return self._refuse(self._about(a, b, reason))
         others = [k.operators for k in self.plan.kernels if k not in (first, second)]
         before = self.estimate
         if reason := self._become([*others, (*first.operators, *second.operators)]):
-            return self._refuse(reason)
+            return self._refuse(self._about(a, b, reason))
         self._tell(f"Merged {a} and {b}: {_change(before, self.estimate)}.")
         return None
 
@@ -199,6 +199,18 @@ class ByHandScene:
     def _tiled(self, plan: Plan) -> Plan:
         return choose_tiles(plan, self._device, self._precision)
 
+    def _about(self, a: str, b: str, reason: str) -> str:
+        """A refusal that begins with what was clicked, and says which others that would bring along."""
+        start = "not fused: "
+        if not reason.startswith(start) or reason.startswith(f"{start}{a} and {b} "):
+            return reason
+        beside = {name: self._beside(name) for name in (a, b)}
+        along = [f"{name} stands in a kernel with {_listed(others)}" for name, others in beside.items() if others]
+        return f"{start}{a} and {b}. {'; '.join([*along, reason.removeprefix(start)])}"
+
+    def _beside(self, name: str) -> list[str]:
+        return [op.name for op in self.plan.kernel_of(name).operators if op.name != name]
+
     def _refuse(self, sentence: str) -> str:
         self.status, self.refused = sentence, True
         self._told += 1
@@ -298,12 +310,13 @@ class ByHandScene:
         if not self.saved:
             return "None yet: every tensor goes out to DRAM and comes back."
         parts = [
-            f"<b>{html.escape(s.tensor)}</b> {si(s.bytes_saved, 'B')}" + ("" if s.after == 0 else " (still travels)")
+            f"<b>{html.escape(s.tensor)}</b> {si(s.bytes_saved, 'B')} saved"
+            + (f", {si(s.after, 'B')} still travel" if s.after else "")
             for s in self.saved
         ]
         more = len(parts) - most
         rest = f" and {more} smaller one{'' if more == 1 else 's'}" if more > 0 else ""
-        return ", ".join(parts[:most]) + rest
+        return "; ".join(parts[:most]) + rest
 
     def _formula(self) -> str:
         """The time with its numbers put in, kernel by kernel."""
@@ -327,6 +340,12 @@ class ByHandScene:
 
 def _kernels(count: int) -> str:
     return f"{count} kernel{'' if count == 1 else 's'}"
+
+
+def _listed(names: Sequence[str], most: int = 3) -> str:
+    """ "a, b and c"; of a long list the first ones and how many more there are."""
+    shown = list(names) if len(names) <= most else [*names[: most - 1], f"{len(names) - most + 1} others"]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def _change(before: Estimate, after: Estimate) -> str:

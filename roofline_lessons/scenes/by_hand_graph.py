@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import networkx as nx
 
-from .. import networks
-from ..builder import GraphBuilder
 from ..errors import GraphError, unknown_name
 from ..fusion import Kernel
 from ..fusion.legality import in_order, makers
 from ..graph import Graph, Operator, Tensor
+from .small_networks import chosen
 
 #: Operators that the picture has room for.
 MOST_OPERATORS = 32
 
 
-def residual_block(channels: int = 64, size: int = 56) -> Graph:
-    """The second half of a ResNet block: what the ReLU makes is read at once, and again by the addition at the end.
-
-    References
-    ----------
-    He et al., "Deep residual learning", arXiv 1512.03385, 2015, figure 2.
-    """
-    b = GraphBuilder("residual_block")
-    x = b.relu(b.input("x", (1, channels, size, size)))
-    y = b.relu(b.batch_norm(b.conv2d(x, channels, 3, padding=1, bias=False)))
-    y = b.batch_norm(b.conv2d(y, channels, 3, padding=1, bias=False))
-    return b.build(outputs=[b.relu(b.add(x, y))])
-
-
-#: Graphs by name: each holds something to find out.
-NETWORKS: Mapping[str, Callable[[], Graph]] = {
-    "MobileNetV2 block": networks.bottleneck,
-    "residual block": residual_block,
-    "fork": networks.fork,
-    "WDWD": networks.convolution_chain,
-    "elementwise chain": networks.elementwise_chain,
-    "attention": networks.attention,
-    "VGG start": networks.vgg_start,
-}
+#: Graphs of the widget: each holds something to find out.
+NETWORKS = chosen(
+    "MobileNetV2 block", "residual block", "fork", "WDWD", "elementwise chain", "attention", "VGG-19 start"
+)
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import html
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ..fusion import Kernel
-from ..fusion.traffic import tensor_bytes
-from ..graph import Graph, Operator
+from ..fusion.traffic import Transfer, tensor_bytes
+from ..graph import Graph, Operator, Tensor
 from ..precision import precision
 from ..text import si
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from .by_hand_graph import Edge
 
 WIDTH, _BOX, _GAP, _LEVEL, _PER_ROW = 1080, 56, 40, 40, 9
+#: From the bottom of an operator to the bottom of its kernel's box and to the DRAM bar below; height of that bar.
+_KERNEL, _DRAM, _BAR = 31, 56, 42
+#: The room that an amount needs, in pixels.
+_AMOUNT = 66
 
 #: Colours of kernels, in turn; the letters say the same.
 _COLORS = ("#0072b2", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#7a5195", "#8a8a8a")
@@ -52,7 +57,7 @@ def layout(graph: Graph, edges: Sequence[Edge]) -> Layout:
     names = [op.name for op in graph if not op.is_view]
     rows = math.ceil(len(names) / _PER_ROW)
     per_row = math.ceil(len(names) / rows)
-    pitch = min(164, WIDTH // per_row)
+    pitch = min(176, WIDTH // per_row)
     box = pitch - _GAP
     place = {name: divmod(i, per_row) for i, name in enumerate(names)}
     arcs = _levels(edges, place)
@@ -63,8 +68,8 @@ def layout(graph: Graph, edges: Sequence[Edge]) -> Layout:
         levels = [level for e, level in arcs.items() if place[e.reader][0] == row]
         y = top + 16 + _LEVEL * max(levels, default=0)
         boxes |= {name: (c * pitch + _GAP / 2, y) for name, (r, c) in place.items() if r == row}
-        bars.append(y + _BOX + 46)
-        top = bars[-1] + 34
+        bars.append(y + _BOX + _DRAM)
+        top = bars[-1] + _BAR + 8
     heights = {e: boxes[e.reader][1] - _LEVEL * level + 10 for e, level in arcs.items()}
     return Layout(box, top + 2, boxes, _buttons(edges, place, boxes, box, heights), bars, heights)
 
@@ -118,6 +123,7 @@ def picture(scene: ByHandScene) -> str:
     parts = [_bar(y) for y in at.bars]
     parts += [part for i, kernel in enumerate(kernels) for part in _kernel(kernel, i, at)]
     parts += [_edge(scene, edge, at) for edge in scene.edges]
+    parts += _outer_trips(scene, at)
     folded = {op.name for kernel in kernels for op in kernel.folded}
     parts += [_operator(op, op.name in folded, at) for op in scene.graph if not op.is_view]
     title = f"{len(at.boxes)} operators in {len(kernels)} kernel{'' if len(kernels) == 1 else 's'}"
@@ -136,8 +142,8 @@ def kernel_letter(index: int) -> str:
 
 def _bar(y: float) -> str:
     return (
-        f'<rect class="rl-dram" x="4" y="{y:g}" width="{WIDTH - 8}" height="26" rx="4"/>'
-        f'<text class="rl-dram-word" x="14" y="{y + 18:g}">DRAM</text>'
+        f'<rect class="rl-dram" x="4" y="{y:g}" width="{WIDTH - 8}" height="{_BAR}" rx="4"/>'
+        f'<text class="rl-dram-word" x="14" y="{y + 35:g}">DRAM</text>'
     )
 
 
@@ -151,8 +157,8 @@ def _kernel(kernel: Kernel, index: int, at: Layout) -> list[str]:
         (y, x), *_, (_, end) = [(p[1][0], p[1][1]) for p in run] * 2
         last = max(end, x)
         parts.append(
-            f'<rect x="{x - 7:g}" y="{y - 7:g}" width="{last - x + at.box + 14:g}" height="{_BOX + 38}" rx="8" '
-            f'fill="{color}" fill-opacity="0.16" stroke="{color}" stroke-width="2.5"/>'
+            f'<rect x="{x - 7:g}" y="{y - 7:g}" width="{last - x + at.box + 14:g}" height="{_BOX + _KERNEL + 7}" '
+            f'rx="8" fill="{color}" fill-opacity="0.16" stroke="{color}" stroke-width="2.5"/>'
             f'<text class="rl-letter" x="{(x + last + at.box) / 2:g}" y="{y + _BOX + 23:g}">'
             f"{'kernel ' if last > x else ''}{kernel_letter(index)}</text>"
         )
@@ -204,24 +210,78 @@ def _edge(scene: ByHandScene, edge: Edge, at: Layout) -> str:
     line = f'<path class="{css}" d="M{from_x + at.box:g} {y:g}H{to_x:g}"/>'
     if joined:
         return line
-    bar = from_y + _BOX + 46
+    bar = from_y + _BOX + _DRAM
+    written = "" if _is_result(scene, edge.tensor) else f' marker-end="url(#{scene.tip})"'  # that has an arrow already
     return (
-        f'{line}<path class="rl-trip" marker-start="url(#{scene.tip})" marker-end="url(#{scene.tip})" '
-        f'd="M{x:g} {y + 18:g}V{bar:g}"/><text class="rl-bytes" x="{x:g}" y="{bar + 18:g}">{_size(scene, edge)}</text>'
+        f'{line}<path class="rl-trip" marker-start="url(#{scene.tip})"{written} d="M{x:g} {y + 18:g}V{bar:g}"/>'
+        f'<text class="rl-bytes" x="{x:g}" y="{bar + 35:g}">{_size(scene, edge)}</text>'
     )
+
+
+def _outer_trips(scene: ByHandScene, at: Layout) -> list[str]:
+    """An arrow into the kernel for each input of the graph that it reads, one out of it for each result it writes."""
+    parts = []
+    for name, trips in _trips_of_operators(scene).items():
+        left, top = at.boxes[name]
+        bottom, bar = top + _BOX + _KERNEL + 2, top + _BOX + _DRAM
+        lines = 1 if at.box >= _AMOUNT * len(trips) else 2
+        free = min(_AMOUNT - _GAP / 2, at.box / 2)  # on the second line are the amounts of the edges, in the gaps
+        for i, (way, moved) in enumerate(trips):
+            x = left + at.box * (i + 0.5) / len(trips)
+            line = i % lines
+            middle = min(max(x, left + free), left + at.box - free) if line else x
+            start, end = (bar, bottom) if way == "read" else (bottom, bar)
+            amount = _amount(scene, moved)
+            parts.append(
+                f'<g><title>{way} {html.escape(moved.tensor.name)}: {amount}</title><path class="rl-outer rl-{way}" '
+                f'marker-end="url(#{scene.tip})" d="M{x:g} {start:g}V{end:g}"/></g>'
+                f'<text class="rl-bytes" x="{middle:g}" y="{bar + 17 + 18 * line:g}">{amount}</text>'
+            )
+    return parts
+
+
+def _trips_of_operators(scene: ByHandScene) -> dict[str, list[tuple[str, Transfer]]]:
+    """Operator -> the inputs that its kernel reads for it first, and the results that it makes."""
+    graph, found = scene.graph, defaultdict(list)
+    for kernel in scene.plan.kernels:
+        for moved in kernel.reads:
+            if not moved.tensor.is_constant and moved.tensor.name not in graph.producers:
+                reader = next(op for op in kernel.operators if _reads(graph, op, moved.tensor))
+                found[reader.name].append(("read", moved))
+        for moved in kernel.writes:
+            if _is_result(scene, moved.tensor):
+                found[graph.producers[moved.tensor.name].name].append(("write", moved))
+    return found
+
+
+def _reads(graph: Graph, op: Operator, tensor: Tensor) -> bool:
+    return any(stored.name == tensor.name for t in op.activations for stored in graph.storage(t))
+
+
+def _is_result(scene: ByHandScene, tensor: Tensor) -> bool:
+    """The graph gives it back, so it is written whoever reads it inside."""
+    return any(stored.name == tensor.name for t in scene.graph.outputs for stored in scene.graph.storage(t))
+
+
+def _amount(scene: ByHandScene, moved: Transfer) -> str:
+    return si(float(tensor_bytes(moved.tensor, moved.elements, precision(scene.precision))), "B")
 
 
 def _travel(scene: ByHandScene, edge: Edge) -> str:
     """What an arc says: a tensor is written once, and read by each kernel that needs it."""
     if scene.joined(edge):
         return "on chip"
-    others = scene.edges[: scene.edges.index(edge)]
-    again = any(e.maker == edge.maker and not scene.joined(e) for e in others)
+    others = [e for e in scene.edges if e.maker == edge.maker and not scene.joined(e)]
+    others = others[: others.index(edge)]
+    kernel = scene.plan.kernel_of(edge.reader)
+    if any(scene.plan.kernel_of(e.reader) is kernel for e in others):
+        return "the same read"  # a kernel reads a tensor once
+    again = others or _is_result(scene, edge.tensor)
     return f"{_size(scene, edge)} {'read again' if again else 'by DRAM'}"
 
 
 def _size(scene: ByHandScene, edge: Edge) -> str:
-    return si(float(tensor_bytes(edge.tensor, edge.tensor.elements, precision(scene.precision))), "B")
+    return _amount(scene, Transfer(edge.tensor, edge.tensor.elements))
 
 
 def bars(scene: ByHandScene) -> str:
@@ -232,7 +292,7 @@ def bars(scene: ByHandScene) -> str:
     for name, est, colors in (("unfused", before, ("#8a8a8a",)), ("now", now, _COLORS)):
         parts = "".join(
             f'<span title="{kernel_letter(i)}" style="width:{100 * seconds / longest:.2f}%;'
-            f'background:{colors[i % len(colors)]}">{kernel_letter(i) if seconds > 0.03 * longest else ""}</span>'
+            f'background:{colors[i % len(colors)]}">{kernel_letter(i) if seconds > 0.015 * longest else ""}</span>'
             for i, seconds in enumerate(est.kernel_seconds)
         )
         rows.append(

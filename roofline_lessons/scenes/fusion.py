@@ -11,12 +11,10 @@ import functools
 import html
 import re
 import warnings
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from .. import networks
 from ..cost import Estimate, estimate
 from ..device import Device
 from ..errors import GraphError, MemoryLevelWarning, positive, unknown_name, whole
@@ -29,16 +27,10 @@ from .fusion_plans import Choices
 from .fusion_shown import Shown
 from .roofline import BANDWIDTH_FACTORS, as_device, nearest_step
 from .roofline_marks import Marks
+from .small_networks import chosen
 
-#: Graphs of the menu: what a person reads, and the builder.
-FUSION_NETWORKS: Mapping[str, Callable[[], Graph]] = {
-    "MobileNetV2 block": networks.bottleneck,
-    "convolutions WDWD": networks.convolution_chain,
-    "elementwise chain": networks.elementwise_chain,
-    "fork": networks.fork,
-    "VGG-19 start": networks.vgg_start,
-    "attention": networks.attention,
-}
+#: Graphs of the menu.
+FUSION_NETWORKS = chosen("MobileNetV2 block", "WDWD", "elementwise chain", "fork", "VGG-19 start", "attention")
 
 #: Operators that the picture has room for.
 MOST_OPERATORS = 16
@@ -290,6 +282,7 @@ class FusionScene:
             "x_limits": x_limits,
             "y_limits": y_limits,
             "lift": (y_limits[1] / y_limits[0]) ** 0.065,  # the factor in y by which a label clears its line
+            "roof_labels": [(x_limits[1] / x_limits[0]) ** share * x_limits[0] for share in (0.25, 0.45)],
             "near": [(x_limits[1] / x_limits[0]) ** 0.07, (y_limits[1] / y_limits[0]) ** 0.04],  # labels in one place
         }
 

@@ -91,7 +91,7 @@ def _bar(name: str, row: Table, y: int) -> str:
     end = px(_BAR_LEFT + at * scale + 10)
     parts.append(
         f'<text x="{end}" y="{y + 15}" font-size="15" font-weight="600" fill="currentColor">{row["time"]}</text>'
-        f'<text x="{end}" y="{y + 32}" font-size="12.5" fill="currentColor" fill-opacity="0.75">{row["moved"]}</text>'
+        f'<text x="{end}" y="{y + 32}" font-size="13" fill="currentColor" fill-opacity="0.75">{row["moved"]}</text>'
     )
     if row["cursor"] is not None:
         x = px(_BAR_LEFT + row["cursor"] * scale)

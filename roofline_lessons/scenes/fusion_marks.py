@@ -15,7 +15,7 @@ from ..text import number, si
 from .fusion_picture import LETTERS, color_of
 from .fusion_shown import Shown
 from .fusion_words import texts
-from .roofline_marks import Marks, roof_marks
+from .roofline_marks import ON_CHIP_ROOFS, Marks, roof_marks
 
 Table = Mapping[str, Any]
 
@@ -54,6 +54,7 @@ def _points(s: Shown) -> Marks:
         "now": _xy(now),
         "trail": _xy(trail),
         "glow": _xy(glow),
+        "label_on_chip": _on_chip_labels(s.tables, s.now or s.before),
         "label_bandwidth": _bandwidth_label(s.tables, s.now or s.before, [*before, *now]),
         "label_before": _xy(apart) | {"text": ["unfused"] * len(apart)},
     }
@@ -68,7 +69,19 @@ def _bandwidth_label(t: Table, est: Estimate, taken: Sequence[tuple[float, float
     places = (math.sqrt(middle * at), middle, math.sqrt(x0 * middle))
     free = (x for x in places if all(max(p[0] / x, x / p[0]) > far for p in taken))
     x = next(free, places[0])
-    return {"x": [x / 1.1], "y": [x * d.bandwidth * t["lift"]], "text": [si(d.bandwidth, "B/s")]}
+    name = f"{t['memory']} " if t["levels"] else ""  # it may lie on another roof
+    return {"x": [x / 1.1], "y": [x * d.bandwidth * t["lift"]], "text": [name + si(d.bandwidth, "B/s")]}
+
+
+def _on_chip_labels(t: Table, est: Estimate) -> dict[str, Any]:
+    """What the dash-dotted roofs are: above their corners, clear of the label of the peak at the right."""
+    levels, peak = t["levels"][:ON_CHIP_ROOFS], est.device.peak_for(est.precision)
+    low, high = t["roof_labels"]
+    return {
+        "x": [min(max(peak / bandwidth, low), high) for _, bandwidth in levels],
+        "y": [peak * (t["lift"] if i == 0 else t["lift"] * t["lift"]) for i in range(len(levels))],
+        "text": [f"{'on chip' if len(levels) == 1 else name} {si(bandwidth, 'B/s')}" for name, bandwidth in levels],
+    }
 
 
 def _xy(points: Sequence[tuple[float, float]]) -> dict[str, Any]:
@@ -96,7 +109,7 @@ def _trail(t: Table, a: tuple[float, float], b: tuple[float, float], ridge: floa
 
 
 def _grouped(t: Table, named: Sequence[tuple[float, float, str]]) -> dict[str, Any]:
-    """One label for points that lie on top of each other: "A D now"."""
+    """One label for points that lie on top of each other: "A D · now"."""
     groups: list[tuple[float, float, list[str]]] = []
     near_x, near_y = t["near"]
     for a, b, name in named:
@@ -106,4 +119,10 @@ def _grouped(t: Table, named: Sequence[tuple[float, float, str]]) -> dict[str, A
                 break
         else:
             groups.append((a, b, [name]))
-    return _xy([g[:2] for g in groups]) | {"text": [" ".join(g[2]) for g in groups]}
+    return _xy([g[:2] for g in groups]) | {"text": [_together(g[2]) for g in groups]}
+
+
+def _together(names: Sequence[str]) -> str:
+    """The letters of kernels, then what the whole graph is called."""
+    letters, total = (" ".join(n for n in names if (n in LETTERS) is which) for which in (True, False))
+    return " · ".join(words for words in (letters, total) if words)

@@ -140,7 +140,7 @@ def _box_text(box: tuple[float, float], words: str, look: str) -> str:
 
 def _operator(t: Table, op: int, x: float, slot: float) -> str:
     top, bottom = t["labels"][op]
-    size = px(min(max((slot - 18) / (0.6 * max(len(top), len(bottom))), 8), 14))
+    size = px(min(max((slot - 15) / (0.62 * max(len(top), len(bottom))), 8), 14))
     middle = px(x + slot / 2)
     y = (_CHIP + 36, _CHIP + 54) if bottom else (_CHIP + 45, 0)
     words = "".join(

@@ -205,7 +205,8 @@ class Choices:
         intensity, rate = ((mac + other) / moved)[drawn], ((mac + other) / seconds)[drawn]
         # right of the ridge, wherever it is, there is room for its label
         right = max(float(intensity.max()) * 5, d.ridge(p) / BANDWIDTH_FACTORS[0] * 7)
-        return [float(intensity.min()) / 5, right], [float(rate.min()) / 2, peak * 3]
+        above = 10 if len(d.roofs()) > 2 else 3  # room for the labels of two on-chip roofs, or of one
+        return [float(intensity.min()) / 5, right], [float(rate.min()) / 2, peak * above]
 
 
 #: Short words for a box of the picture.

@@ -15,6 +15,9 @@ from .roofline_marks import Marks
 
 Table = Mapping[str, Any]
 
+#: A gain below this share of the time is not worth another depth: models are not that exact.
+WORTH = 0.02
+
 
 def texts(s: Shown) -> Marks:
     t = s.tables
@@ -53,10 +56,10 @@ def _removed(s: Shown) -> str:
         return f"{kinds}{before} unfused; this plan does not fit"
     saved = s.before.dram_bytes - s.now.dram_bytes
     if saved == 0:
-        return f"{kinds}┊ removed: nothing of {before}"
+        return f"{kinds}┊ saved: nothing of {before}"
     if saved < 0:
         return f"{kinds}<b>{si(-saved, 'B')} more</b> than the {before} of unfused"
-    return f"{kinds}┊ removed: round trips of <b>{si(saved, 'B')} of {before}</b>"
+    return f"{kinds}┊ saved: <b>{si(saved, 'B')} of {before}</b>"
 
 
 def _on_chip_note(s: Shown) -> str:
@@ -143,13 +146,13 @@ def _second(s: Shown) -> str:
     share = percent(float(est.kernel_seconds[i]) / est.seconds)
     limit = f"{who} ({share}) and" if len(s.plan) > 1 else who
     fitting = [(d, x) for d, x in enumerate(s.others, 1) if x is not None]
-    least = 0.995 * est.seconds
+    least = (1 - WORTH) * est.seconds
     if any(d > s.depth and x < least for d, x in fitting):
         advice = "A larger depth is faster."
     elif any(d < s.depth and x < least for d, x in fitting):
         advice = "A smaller depth is faster."
     else:
-        advice = "No other depth of this rule set is faster."
+        advice = f"No other depth is faster by more than {percent(WORTH)}."
     return f"{limit} {_VERBS[BOUNDS[est.kernel_bound[i]]]} ({intensity} FLOP/B, ridge {ridge}). {advice}"
 
 
@@ -164,7 +167,7 @@ def _formula(s: Shown) -> str:
         return "time of a kernel = launch + max(bytes ÷ bandwidth, FLOP ÷ peak)"
     est, i = s.now, _slowest(s.now)
     d, peak = est.device, est.device.peak_for(est.precision)
-    launch = "unknown launch" if d.launch_seconds is None else si(d.launch_seconds, "s")
+    known = d.launch_seconds is not None
     roofs = d.roofs()
     level = max(roofs, key=lambda name: _moved(est, name, i) / roofs[name])
     memory = f"{si(_moved(est, level, i), 'B')} ÷ {si(roofs[level], 'B/s')}"
@@ -175,9 +178,11 @@ def _formula(s: Shown) -> str:
     else:
         work = f"{si(macs + other, 'FLOP')} ÷ {si(peak, 'FLOP/s')}"
     where = "bytes ÷ bandwidth" if level == "DRAM" else f"{html.escape(level)} bytes ÷ its bandwidth"
+    law, start = ("launch + ", f"{si(d.launch_seconds, 's')} + ") if known else ("", "")
+    note = "" if known else "; what starting a kernel costs is unknown here and left out"
     return (
-        f"time of kernel {LETTERS[i]} = launch + max({where}, FLOP ÷ peak) = {launch} + max({memory}, {work}) = "
-        f"{si(float(est.kernel_seconds[i]), 's')}"
+        f"time of kernel {LETTERS[i]} = {law}max({where}, FLOP ÷ peak) = {start}max({memory}, {work}) = "
+        f"{si(float(est.kernel_seconds[i]), 's')}{note}"
     )
 
 

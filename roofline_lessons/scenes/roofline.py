@@ -22,9 +22,11 @@ from ..device import Device, device, devices
 from ..errors import MemoryLevelWarning, positive, unknown_name, whole
 from ..fusion.plan import Plan, unfused
 from ..graph import Graph
+from ..measure import Point
 from ..operators import family
 from ..precision import NAMED, precision
 from ..text import number
+from .measured import limits_that_hold, measured_marks
 from .roofline_marks import Marks, Points, point_marks, roof_marks, text_marks
 
 #: Networks of the menu: what a person reads, and the builder (of a batch size).
@@ -58,6 +60,8 @@ class RooflineScene:
         A catalogue id or a device.
     precision : str
         Name of a precision that the device can run; by default fp32 or else its first one.
+    measured : sequence of Point
+        What was measured (see `roofline_lessons.measure`): drawn hollow, the same wherever the sliders stand.
     batch : int
         Images or sequences in one run.
 
@@ -88,8 +92,10 @@ class RooflineScene:
         device: str | Device = "raspberry-pi-5",
         precision: str | None = None,
         batch: int = 1,
+        measured: Sequence[Point] = (),
     ) -> None:
         self._start = (network, device, precision, batch)
+        self.measured = tuple(measured)
         self.reset()
 
     def reset(self) -> None:
@@ -265,7 +271,8 @@ class RooflineScene:
             nominal.kernel_arithmetic_seconds / PEAK_FACTORS[0], nominal.kernel_memory_seconds * 8
         )[drawn]
         lowest = (flops[drawn] / slowest).min() if drawn.any() else d.peak_for(p) / 1e3
-        return x, [float(lowest) / 2, d.peak_for(p) * PEAK_FACTORS[-1] * 2]
+        y = [float(lowest) / 2, d.peak_for(p) * PEAK_FACTORS[-1] * 2]
+        return limits_that_hold(self.measured, x, y)
 
     @property
     def controls(self) -> dict[str, float]:
@@ -279,6 +286,11 @@ class RooflineScene:
         """Every mark and text of the explorer: name -> its traits. `driver.js` gives the same from the tables."""
         t, est = self.tables, self.estimate
         return roof_marks(t, est) | point_marks(t, est) | text_marks(t, est)
+
+    @property
+    def measured_marks(self) -> Marks:
+        """What was measured; see `measured_marks` of `scenes.measured`."""
+        return measured_marks(self.measured, as_device(self._start[1]), self._precision)
 
     @property
     def points(self) -> Points:

@@ -271,6 +271,7 @@ class TilingScene:
             "names": [kernel_names(self._layers, depth) for depth in range(1, self.layers + 1)],
             "tiles": self.tiles,
             "capacities": self.capacities,
+            "unknown_capacity": d.on_chip_bytes is None,
             "peak": d.peak_for(p),
             "vector_peak": d.vector_peak,
             "bandwidth": d.bandwidth,

@@ -109,18 +109,25 @@ def _texts(scene: TilingScene, candidates: Sequence[Candidate], best: int) -> Ma
     texts = {
         "depth_text": f"{c.depth} <small>of {len(candidates)}</small> {c.name}",
         "tile_text": f"{scene.tile} × {scene.tile} <small>{tiles}</small>",
-        "memory_text": "no limit" if capacity is None else f"{si(capacity, 'B')} <small>{_whole(capacity)} B</small>",
+        "memory_text": _memory_text(scene),
         "time": f"{si(c.estimate.seconds, 's')} <small>{beside}</small>",
         "bytes": f"{si(c.estimate.dram_bytes, 'B')} <small>unfused {si(unfused.estimate.dram_bytes, 'B')}</small>",
         "again": f"{again} <small>{number(100 * c.flops_again / unfused.estimate.flops, 2)} % more work</small>",
         "halo": f"{si(c.halo_bytes, 'B')} <small>of the DRAM bytes</small>",
-        "fit": _fit(c, capacity),
+        "fit": _fit(c, capacity, scene.device.on_chip_bytes is None),
         "picture": picture(scene),
         "sentence": _sentence(candidates, scene.depth, best),
         "formula": _formula(c),
         "table": _table(candidates, scene.depth, best),
     }
     return {name: {"value": value} for name, value in texts.items()}
+
+
+def _memory_text(scene: TilingScene) -> str:
+    capacity = scene.on_chip_bytes
+    if capacity is None:
+        return "unknown" if scene.device.on_chip_bytes is None else "no limit"
+    return f"{si(capacity, 'B')} <small>{_whole(capacity)} B</small>"
 
 
 def _grid(scene: TilingScene) -> str:
@@ -202,8 +209,11 @@ def _table(candidates: Sequence[Candidate], depth: int, best: int) -> str:
     return f'<table class="rl-table"><caption>{caption}</caption><tr>{titles}</tr>{body}</table>'
 
 
-def _fit(c: Candidate, capacity: float | None) -> str:
-    """What must be on the chip against what there is, as two bars with the capacity as a mark."""
+def _fit(c: Candidate, capacity: float | None, unknown: bool) -> str:
+    """What must be on the chip against what there is, as two bars with the capacity as a mark.
+
+    Tiles and weights have a memory each, so they are not added up.
+    """
     end = max(c.tile_bytes, c.weight_bytes, 1.0 if capacity is None else capacity)
     limit = "" if capacity is None else f'<i style="left:{px(100 * capacity / end)}%"></i>'
     rows = ""
@@ -217,9 +227,9 @@ def _fit(c: Candidate, capacity: float | None) -> str:
     if c.depth == 1:
         words = "✓ nothing is kept: each layer streams"
     elif capacity is None:
-        words = "✓ no limit is set"
+        words = "unknown on this device, not checked" if unknown else "✓ no limit is set"
     elif c.fits:
-        words = f"✓ fits in {_whole(capacity)} B"
+        words = f"✓ each fits in {_whole(capacity)} B"
     else:
         words = f"✕ {_fit_words(c)}"
     return f'{rows}<div class="rl-fit-words">{words}</div>'

@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..text import percent
+
 if TYPE_CHECKING:
     from .tiling import TilingScene
 
@@ -45,7 +47,7 @@ def picture(scene: TilingScene) -> str:
         f'<svg width="14" height="14" aria-hidden="true"><rect width="14" height="14" class="rl-own"/></svg> the '
         f'tile\'s own part &nbsp; <svg width="14" height="14" aria-hidden="true">'
         f'<rect width="14" height="14" class="rl-halo" style="fill:url(#{scene.hatch})"/></svg> '
-        f"{HALO_WORDS[scene.halo]}"
+        f"{HALO_WORDS[scene.halo]}{_enlarged(zoom)}"
     )
     return (
         f'<svg class="rl-pyramid" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img"><title>{title}</title>'
@@ -64,6 +66,11 @@ _HATCH = (
 def _zoom(frames: Sequence[Sequence[int]]) -> float:
     """The share of each tensor's side that is drawn: so much that every region is in it with some room."""
     return min(1.0, 1.15 * max(max((f[3] - f[2]) / f[0], (f[7] - f[6]) / f[1]) for f in frames))
+
+
+def _enlarged(zoom: float) -> str:
+    """A grey square is the whole tensor, or only a part of it: then that is said."""
+    return f"<br><small>Enlarged: each square is {percent(zoom)} of its tensor's side.</small>" if zoom < 1 else ""
 
 
 def _frame(frame: Sequence[int], x: float, side: float, zoom: float, streams: bool, hatch: str) -> str:

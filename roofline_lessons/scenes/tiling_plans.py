@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import networks
 from ..cost import Estimate
 from ..device import Device
 from ..errors import FusionError, unknown_name
@@ -18,17 +17,12 @@ from ..fusion import Plan, fuse
 from ..fusion.legality import is_heavy
 from ..fusion.tiling import regions, why_not_tiled
 from ..graph import Graph, Operator
+from .small_networks import chosen
 
 Layers = tuple[tuple[Operator, ...], ...]
 
 #: Networks of the menu.
-NETWORKS: Mapping[str, Callable[[], Graph]] = {
-    "WDWD": lambda: networks.convolution_chain("WDWD"),
-    "WWWW": lambda: networks.convolution_chain("WWWW"),
-    "DDDD": lambda: networks.convolution_chain("DDDD"),
-    "MobileNetV2 block": networks.bottleneck,
-    "VGG start": networks.vgg_start,
-}
+NETWORKS = chosen("WDWD", "WWWW", "DDDD", "MobileNetV2 block", "VGG-19 start")
 
 #: A made-up device with round numbers, so that every time can be checked in the head.
 TEACHING_ACCELERATOR = Device(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .checks import Exercise, Misconception
+from .exercises_engines import ENGINES
 from .exercises_fusion import FUSION
 from .exercises_legality import LEGALITY
+from .exercises_measure import MEASURE
 from .exercises_networks import NETWORKS
 
 _ALL = [
@@ -93,4 +95,6 @@ def my_attainable(intensity, peak, bandwidth):
 ]
 
 #: Every exercise by its name.
-EXERCISES: Mapping[str, Exercise] = {exercise.name: exercise for exercise in (*_ALL, *FUSION, *LEGALITY, *NETWORKS)}
+EXERCISES: Mapping[str, Exercise] = {
+    exercise.name: exercise for exercise in (*_ALL, *FUSION, *LEGALITY, *MEASURE, *NETWORKS, *ENGINES)
+}

@@ -1,10 +1,19 @@
 """Widgets: scenes drawn with ipywidgets and bqplot, moved in the browser by `driver.js`."""
 
 from .by_hand import FuseByHand
+from .engines import EngineExplorer
 from .fusion import FusionExplorer
 from .model_report import ModelReport
 from .roofline import RooflineExplorer
 from .self_check import SelfCheck
 from .tiling import TilingExplorer
 
-__all__ = ["FuseByHand", "FusionExplorer", "ModelReport", "RooflineExplorer", "SelfCheck", "TilingExplorer"]
+__all__ = [
+    "EngineExplorer",
+    "FuseByHand",
+    "FusionExplorer",
+    "ModelReport",
+    "RooflineExplorer",
+    "SelfCheck",
+    "TilingExplorer",
+]

@@ -14,8 +14,10 @@ from ..scenes.by_hand_graph import Edge
 from ..scenes.by_hand_picture import WIDTH
 from ..scenes.roofline import device_menu
 from .look import STYLE, text_widget, unique
+from .names import Names
 
 _BY_HAND = "by hand"
+_WORDS = {"rules": "show rule set", "device": "device", "precision": "precision"}
 _READOUTS = {"time": "Time of one run", "bytes": "DRAM bytes", "speed_up": "Times as fast", "limit": "Limited by"}
 
 _BY_HAND_STYLE = """<style>
@@ -32,7 +34,7 @@ _BY_HAND_STYLE = """<style>
 .rl-by-hand .rl-stage .rl-dram-word { font-size: 14px; font-weight: 700; text-anchor: start; }
 .rl-by-hand .rl-bytes { font-size: 14px; font-weight: 600; }
 .rl-by-hand .rl-stage .rl-far { font-size: 14px; font-weight: 600; text-anchor: start; }
-.rl-by-hand .rl-travels, .rl-by-hand .rl-trip { fill: none; stroke: #d55e00; stroke-width: 3.5; }
+.rl-by-hand .rl-travels, .rl-by-hand .rl-trip, .rl-by-hand .rl-outer { fill: none; stroke: #d55e00; stroke-width: 3.5; }
 .rl-by-hand .rl-stays { fill: none; stroke: #009e73; stroke-width: 3.5; stroke-dasharray: 7 4; }
 .rl-by-hand .rl-stage button.rl-edge { position: absolute; width: 32px; height: 32px; margin: 0; padding: 0;
   border-radius: 50%; line-height: 28px; font-size: 19px; font-weight: 700; border: 2.5px solid #d55e00;
@@ -60,7 +62,7 @@ class FuseByHand(W.VBox):
     Parameters
     ----------
     network : str or Graph
-        "MobileNetV2 block", "residual block", "fork", "WDWD", "elementwise chain", "attention", "VGG start", or a
+        "MobileNetV2 block", "residual block", "fork", "WDWD", "elementwise chain", "attention", "VGG-19 start", or a
         graph of your own with at most 32 operators.
     device : str or Device
         A catalogue id or a device of your own.
@@ -98,6 +100,7 @@ class FuseByHand(W.VBox):
         self.texts = {name: text_widget(value) for name, value in self.scene.texts.items()}
         self.buttons = {edge: self._button(edge, i) for i, edge in enumerate(self.scene.edges)}
         self.controls = self._make_controls()
+        self._names = Names({_WORDS[name]: control for name, control in self.controls.items()})
         self.undo_button = W.Button(description="↶ undo", tooltip="take the last change back")
         self.reset_button = W.Button(description="↺ reset", tooltip="back to the start")
         super().__init__(self._layout())
@@ -153,9 +156,8 @@ class FuseByHand(W.VBox):
         stage.add_class("rl-stage")
         for button in (self.undo_button, self.reset_button):
             button.layout.width = "90px"
-        words = {"rules": "show rule set", "device": "device", "precision": "precision"}
         menus = [
-            W.HBox([W.Label(words[name]), control], layout=W.Layout(margin="0 14px 0 0"))
+            W.HBox([W.Label(_WORDS[name]), control], layout=W.Layout(margin="0 14px 0 0"))
             for name, control in self.controls.items()
         ]
         readouts = [
@@ -180,6 +182,7 @@ class FuseByHand(W.VBox):
             t["sentence"],
             t["formula"],
             W.Accordion([t["table"]], titles=["The kernels as a table"]),
+            self._names,
         ]
 
     @property
@@ -228,11 +231,14 @@ class FuseByHand(W.VBox):
         for name in texts:
             if name != "status":
                 self.texts[name].value = texts[name]
-        for edge, button in self.buttons.items():
+        names = {}
+        for i, (edge, button) in enumerate(self.buttons.items()):
             joined = scene.joined(edge)
             button.description = "✂" if joined else "+"
             button.tooltip = f"{'split' if joined else 'merge'} {edge.name}"
             (button.add_class if joined else button.remove_class)("rl-joined")
+            names[f".rl-edge-{i}"] = {"aria-label": button.tooltip, "aria-pressed": "true" if joined else "false"}
+        self._names.names = self._names.names | names
         self.texts["status"].value = texts["status"]  # last: when it is there, everything is
 
 

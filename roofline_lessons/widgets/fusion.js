@@ -93,6 +93,7 @@ function fusionShown(t, controls) {
 }
 
 function fusionPoints(t, s) {
+  const e = s.now ?? s.before;
   const shown = [], x = [], y = [];
   for (let i = 0; s.now && i < s.plan.length; i++) {
     if (!(s.now.flops[i] > 0 && s.now.table.dram_bytes[i] > 0)) continue;
@@ -113,7 +114,8 @@ function fusionPoints(t, s) {
     now: xy(now),
     trail: xy(moved ? trail(t, before[0], now[0], s.now.peak / s.now.bandwidth) : []),
     glow: xy(glow),
-    label_bandwidth: bandwidthLabel(t, s.now ?? s.before, [...before, ...now]),
+    label_on_chip: onChipLabels(t, e),
+    label_bandwidth: bandwidthLabel(t, e, [...before, ...now]),
     label_before: {...xy(apart), text: apart.map(() => "unfused")},
   };
 }
@@ -125,7 +127,18 @@ function bandwidthLabel(t, e, taken) {
   const middle = Math.sqrt(x0 * at);
   const places = [Math.sqrt(middle * at), middle, Math.sqrt(x0 * middle)];
   const x = places.find((place) => taken.every(([px]) => Math.max(px / place, place / px) > far)) ?? places[0];
-  return {x: [x / 1.1], y: [x * e.bandwidth * t.lift], text: [si(e.bandwidth, "B/s")]};
+  const name = t.levels.length ? `${t.memory} ` : "";
+  return {x: [x / 1.1], y: [x * e.bandwidth * t.lift], text: [name + si(e.bandwidth, "B/s")]};
+}
+
+function onChipLabels(t, e) {
+  const levels = t.levels.slice(0, ON_CHIP_ROOFS);
+  const [low, high] = t.roof_labels;
+  return {
+    x: levels.map(([, bandwidth]) => clamp(e.peak / bandwidth, low, high)),
+    y: levels.map((_, i) => e.peak * (i === 0 ? t.lift : t.lift * t.lift)),
+    text: levels.map(([name, bandwidth]) => `${levels.length === 1 ? "on chip" : name} ${si(bandwidth, "B/s")}`),
+  };
 }
 
 function xy(points) {
@@ -157,7 +170,12 @@ function grouped(t, named) {
     if (near) near[2].push(name);
     else groups.push([a, b, [name]]);
   }
-  return {...xy(groups), text: groups.map(([, , names]) => names.join(" "))};
+  return {...xy(groups), text: groups.map(([, , names]) => together(names))};
+}
+
+function together(names) {
+  const words = [true, false].map((which) => names.filter((n) => LETTERS.includes(n) === which).join(" "));
+  return words.filter((word) => word).join(" · ");
 }
 
 function fusionTexts(t, s) {
@@ -194,9 +212,9 @@ function removedText(t, s) {
   const before = si(s.before.totalBytes, "B");
   if (s.now === null) return `${kinds}${before} unfused; this plan does not fit`;
   const saved = s.before.totalBytes - s.now.totalBytes;
-  if (saved === 0) return `${kinds}┊ removed: nothing of ${before}`;
+  if (saved === 0) return `${kinds}┊ saved: nothing of ${before}`;
   if (saved < 0) return `${kinds}<b>${si(-saved, "B")} more</b> than the ${before} of unfused`;
-  return `${kinds}┊ removed: round trips of <b>${si(saved, "B")} of ${before}</b>`;
+  return `${kinds}┊ saved: <b>${si(saved, "B")} of ${before}</b>`;
 }
 
 function barRow(t, s, e, unfused) {
@@ -289,6 +307,8 @@ const VERBS = {
   balanced: "sits on the ridge",
 };
 
+const WORTH = 0.02;
+
 function secondSentence(s) {
   if (s.now === null) return "Make the on-chip memory larger, or the depth smaller.";
   const e = s.now, i = slowest(e);
@@ -297,10 +317,10 @@ function secondSentence(s) {
   const ridge = number(e.peak / e.bandwidth);
   const share = percent(e.seconds[i] / e.totalSeconds);
   const limit = s.plan.length > 1 ? `Kernel ${LETTERS[i]} takes longest (${share}) and` : "The only kernel";
-  const least = 0.995 * e.totalSeconds;
+  const least = (1 - WORTH) * e.totalSeconds;
   const faster = s.others.map((_, d) => d + 1).filter((d) => s.others[d - 1] !== null && s.others[d - 1] < least);
   const advice = faster.some((d) => d > s.depth) ? "A larger depth is faster."
-    : faster.some((d) => d < s.depth) ? "A smaller depth is faster." : "No other depth of this rule set is faster.";
+    : faster.some((d) => d < s.depth) ? "A smaller depth is faster." : `No other depth is faster by more than ${percent(WORTH)}.`;
   return `${limit} ${VERBS[BOUNDS[e.bound[i]]]} (${intensity} FLOP/B, ridge ${ridge}). ${advice}`;
 }
 
@@ -311,7 +331,7 @@ function slowest(e) {
 function fusionFormula(t, s) {
   if (s.now === null) return "time of a kernel = launch + max(bytes ÷ bandwidth, FLOP ÷ peak)";
   const e = s.now, i = slowest(e);
-  const launch = t.launch_seconds === null ? "unknown launch" : si(t.launch_seconds, "s");
+  const known = t.launch_seconds !== null;
   const roofs = [["DRAM", e.bandwidth], ...t.levels];
   const bytes = (level) => level === "DRAM" ? e.table.dram_bytes[i] : e.table.on_chip_bytes[i];
   const [level, bandwidth] = roofs.reduce((a, b) => bytes(b[0]) / b[1] > bytes(a[0]) / a[1] ? b : a);
@@ -322,8 +342,10 @@ function fusionFormula(t, s) {
     ? `${si(macs, "FLOP")} ÷ ${si(e.peak, "FLOP/s")} + ${si(other, "FLOP")} ÷ ${si(vector, "FLOP/s")}`
     : `${si(macs + other, "FLOP")} ÷ ${si(e.peak, "FLOP/s")}`;
   const where = level === "DRAM" ? "bytes ÷ bandwidth" : `${level} bytes ÷ its bandwidth`;
-  return `time of kernel ${LETTERS[i]} = launch + max(${where}, FLOP ÷ peak) = ${launch} + max(${memory}, ${work}) ` +
-    `= ${si(e.seconds[i], "s")}`;
+  const [law, start] = known ? ["launch + ", `${si(t.launch_seconds, "s")} + `] : ["", ""];
+  const note = known ? "" : "; what starting a kernel costs is unknown here and left out";
+  return `time of kernel ${LETTERS[i]} = ${law}max(${where}, FLOP ÷ peak) = ${start}max(${memory}, ${work}) ` +
+    `= ${si(e.seconds[i], "s")}${note}`;
 }
 
 function fusionOffPlot(s) {

@@ -16,9 +16,14 @@ from ..scenes.roofline import BANDWIDTH_FACTORS, device_menu
 from ..scenes.roofline_marks import ON_CHIP_ROOFS
 from .driver import Driver
 from .look import FAINT, INK, STYLE, decades, log_axis, log_scale, text_widget
+from .names import Names
 
 _MENUS = {"network": "175px", "device": "230px", "precision": "75px", "rules": "120px"}
 _SLIDERS = {"depth": "fusion depth", "bandwidth": "bandwidth", "on_chip": "on-chip memory"}
+_BUTTONS = {
+    ".widget-play button:nth-of-type(1)": {"aria-label": "run, or pause the run"},
+    ".widget-play button:nth-of-type(2)": {"aria-label": "stop the run"},
+}
 _SPOKEN = {
     "depth": "fusion depth, the most operators in one kernel",
     "bandwidth": "memory bandwidth",
@@ -177,6 +182,7 @@ class FusionExplorer(W.VBox):
             t["formula"],
             W.Accordion([t["ledger"]], titles=["DRAM bytes of each tensor"]),
             self.driver,
+            Names({name if name != "rules" else "rule set": self.controls[name] for name in _MENUS}, _BUTTONS),
         ]
 
     def _menus(self) -> W.HBox:
@@ -205,7 +211,7 @@ class FusionExplorer(W.VBox):
             marks=list(self.marks.values()),
             axes=self.axes,
             fig_margin={"top": 16, "bottom": 52, "left": 78, "right": 24},
-            layout=W.Layout(width="100%", height="430px", min_width="min(400px, 100%)"),
+            layout=W.Layout(width="100%", height="430px", min_width="320px"),
             animation_duration=0,
             display_toolbar=False,
             padding_x=0,
@@ -326,6 +332,7 @@ def _figure_marks(marks: dict[str, dict[str, Any]], scales: dict[str, Any]) -> d
         made[name] = bqplot.Scatter(**marks[name], scales=scales, display_names=False, **look)
     labels = {
         "label_peak": ("end", 0, 0, 15), "label_bandwidth": ("end", 0, 0, 15), "label_ridge": ("start", 8, 0, 15),
+        "label_on_chip": ("middle", 0, 0, 15),
         "names": ("start", 11, 19, 16), "label_before": ("end", -14, 4, 15),
     }  # fmt: skip
     for name, (align, right, down, size) in labels.items():

@@ -94,7 +94,7 @@ function boxText(box, words, look) {
 
 function operatorBox(t, op, x, slot) {
   const [top, bottom] = t.labels[op];
-  const size = px(Math.min(Math.max((slot - 18) / (0.6 * Math.max(top.length, bottom.length)), 8), 14));
+  const size = px(Math.min(Math.max((slot - 15) / (0.62 * Math.max(top.length, bottom.length)), 8), 14));
   const middle = px(x + slot / 2);
   const y = bottom ? [CHIP + 36, CHIP + 54] : [CHIP + 45, 0];
   const words = [top, bottom].map((line, i) => line
@@ -226,7 +226,7 @@ function timeBar(name, row, y) {
   const end = px(BAR_LEFT + at * scale + 10);
   parts.push(
     `<text x="${end}" y="${y + 15}" font-size="15" font-weight="600" fill="currentColor">${row.time}</text>` +
-    `<text x="${end}" y="${y + 32}" font-size="12.5" fill="currentColor" fill-opacity="0.75">${row.moved}</text>`
+    `<text x="${end}" y="${y + 32}" font-size="13" fill="currentColor" fill-opacity="0.75">${row.moved}</text>`
   );
   if (row.cursor !== null) {
     const x = px(BAR_LEFT + row.cursor * scale);

@@ -84,27 +84,45 @@ export default {
   // with the unit, what the picture is, and a sentence that is read out when it changes.
   async render({model, el}) {
     el.style.display = "none";
-    const labels = model.get("labels");
+    const labels = Object.entries(model.get("labels"));
     const texts = await resolve(model, "marks");
-    const name = () => {
-      const explorer = el.closest(".rl-explorer");
-      const give = (css, attributes) => {
-        for (const [name, value] of Object.entries(attributes)) explorer?.querySelector(css)?.setAttribute(name, value);
-      };
-      give(".rl-sentence .widget-html-content", {role: "status", "aria-live": "polite"});
-      const picture = PICTURES[model.get("scene")] ?? "Roofline plot";
-      give("svg.svg-figure", {role: "img", "aria-label": `${picture}; the sentence and the table say what it shows`});
-      for (const [control, label] of Object.entries(labels)) {
-        const handle = explorer?.querySelector(`.rl-control-${control} .noUi-handle`);
-        handle?.setAttribute("aria-label", label);
-        handle?.setAttribute("aria-valuetext", texts[`${control}_text`].get("value").replace(/<[^>]*>/g, ""));
+    const watched = new Map();
+    const explorer = () => el.closest(".rl-explorer");
+    const name = (css, attributes) => {
+      const element = explorer()?.querySelector(css);
+      for (const [name, value] of Object.entries(attributes)) {
+        if (element && element.getAttribute(name) !== value) element.setAttribute(name, value);
       }
     };
-    for (const control of Object.keys(labels)) texts[`${control}_text`].on("change:value", name);
-    const late = [0, 300, 1500].map((delay) => setTimeout(name, delay)); // the sliders come onto the page after this
+    const nameSlider = (control, label) => {
+      const words = texts[`${control}_text`].get("value").replace(/<[^>]*>/g, "");
+      name(`.rl-control-${control} .noUi-handle`, {"aria-label": label, "aria-valuetext": words});
+    };
+    const nameAll = () => {
+      name(".rl-sentence .widget-html-content", {role: "status", "aria-live": "polite"});
+      const picture = PICTURES[model.get("scene")] ?? "Roofline plot";
+      name("svg.svg-figure", {role: "img", "aria-label": `${picture}; the sentence and the table say what it shows`});
+      for (const [control, label] of labels) {
+        nameSlider(control, label);
+        watch(control, label);
+      }
+    };
+    // the slider writes its bare step as its value at each key and each new end, also where nothing else changes
+    const watch = (control, label) => {
+      const slider = explorer()?.querySelector(`.rl-control-${control}`);
+      if (!slider || watched.has(control)) return;
+      watched.set(control, new MutationObserver(() => nameSlider(control, label)));
+      watched.get(control).observe(slider, {
+        subtree: true, childList: true, attributes: true, attributeFilter: ["aria-valuetext"],
+      });
+    };
+    const listened = labels.map(([control, label]) => [texts[`${control}_text`], () => nameSlider(control, label)]);
+    for (const [text, changed] of listened) text.on("change:value", changed);
+    const late = [0, 300, 1500, 5000].map((delay) => setTimeout(nameAll, delay)); // sliders come onto the page after this
     return () => {
       late.forEach(clearTimeout);
-      for (const control of Object.keys(labels)) texts[`${control}_text`].off("change:value", name);
+      for (const observer of watched.values()) observer.disconnect();
+      for (const [text, changed] of listened) text.off("change:value", changed);
     };
   },
 };

@@ -37,6 +37,9 @@ STYLE = """<style>
 .rl-explorer table.rl-table td, .rl-explorer table.rl-table th { padding: 3px 12px 3px 0; text-align: left;
   border-bottom: 1px solid var(--rl-line); }
 .rl-explorer .bqplot text { fill: var(--rl-ink); }
+/* lines end before the words that lie on them, in the colour of the page */
+.rl-explorer .bqplot text.label { paint-order: stroke; stroke: var(--jp-layout-color0, #fff) !important;
+  stroke-width: 4px !important; stroke-linejoin: round; }
 .rl-explorer .bqplot .axislabel { font-size: 14px !important; fill: var(--rl-faint) !important; }
 .rl-explorer .bqplot .axis .tick text { font-size: 14px !important; fill: var(--rl-faint) !important; }
 .rl-explorer .bqplot .axis line.grid-line, .rl-explorer .bqplot .axis .tick line { stroke: var(--rl-line); }

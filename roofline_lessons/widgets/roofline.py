@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import bqplot
@@ -10,6 +11,7 @@ import ipywidgets as W
 from ..device import Device, device, devices
 from ..fusion.plan import Plan
 from ..graph import Graph
+from ..measure import Point
 from ..scenes.roofline import (
     BANDWIDTH_FACTORS,
     BATCHES,
@@ -21,6 +23,8 @@ from ..scenes.roofline import (
 from ..scenes.roofline_marks import BOUND_COLORS, FAMILY_MARKERS, ON_CHIP_ROOFS
 from .driver import Driver
 from .look import FAINT, INK, STYLE, decades, log_axis, log_scale, marker_svg, text_widget
+from .measured import circles_and_bars, what_was_measured
+from .names import Names
 
 _READOUTS = {
     "time": "Time of one run",
@@ -43,6 +47,8 @@ class RooflineExplorer(W.VBox):
         A catalogue id, or a device of your own (added to the menu).
     precision : str
     batch : int
+    measured : sequence of Point
+        What was measured, e.g. ``rl.measure.chain(8, 1 << 20).run.point``: hollow circles with spread bars.
 
     Attributes
     ----------
@@ -69,8 +75,9 @@ class RooflineExplorer(W.VBox):
         device: str | Device = "raspberry-pi-5",
         precision: str | None = None,
         batch: int = 1,
+        measured: Sequence[Point] = (),
     ) -> None:
-        self.scene = RooflineScene(network, device, precision, batch)
+        self.scene = RooflineScene(network, device, precision, batch, measured)
         self._following = False
         self.controls = self._make_controls()
         tables, marks = self.scene.tables, self.scene.marks
@@ -88,6 +95,7 @@ class RooflineExplorer(W.VBox):
             marks=self.marks | self.texts,
             labels={"bandwidth": "memory bandwidth", "peak": "peak arithmetic rate"},
         )
+        self.measured = circles_and_bars(self.scene, self.scales)
         super().__init__(self._layout())
         self.add_class("rl-explorer")
         self._listen()
@@ -162,7 +170,7 @@ class RooflineExplorer(W.VBox):
         for name in ("formula", "off_plot"):
             t[name].add_class("rl-wrap")
         self.figure = bqplot.Figure(
-            marks=list(self.marks.values()),
+            marks=[*self.marks.values(), *self.measured],
             axes=self.axes,
             fig_margin={"top": 16, "bottom": 56, "left": 84, "right": 24},
             layout=W.Layout(width="100%", height="470px", min_width="480px"),
@@ -185,11 +193,13 @@ class RooflineExplorer(W.VBox):
                 layout=W.Layout(flex_flow="row wrap"),
             ),
             _legend(),
+            *what_was_measured(self.scene),
             t["sentence"],
             t["formula"],
             t["off_plot"],
             more,
             self.driver,
+            Names({name: c[name] for name in ("network", "device", "precision", "batch")}),
         ]
 
     def _listen(self) -> None:

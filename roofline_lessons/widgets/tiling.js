@@ -122,20 +122,24 @@ function tilingTexts(t, all, depth, best, tile, capacity) {
   const texts = {
     depth_text: `${depth} <small>of ${all.length}</small> ${c.name}`,
     tile_text: `${tile} × ${tile} <small>${depth === 1 ? "not used" : grid}</small>`,
-    memory_text: capacity === null
-      ? "no limit" : `${si(capacity, "B")} <small>${tilingWhole(capacity)} B</small>`,
+    memory_text: tilingMemory(t, capacity),
     time: `${si(c.seconds, "s")} <small>${c.fits ? `unfused ${si(unfused.seconds, "s")}` : "if it did fit"}</small>`,
     bytes: `${si(c.dramBytes, "B")} <small>unfused ${si(unfused.dramBytes, "B")}</small>`,
     again: `${c.again === 0 ? "nothing" : si(c.again, "FLOP")} ` +
       `<small>${number(100 * c.again / unfused.flops, 2)} % more work</small>`,
     halo: `${si(c.haloBytes, "B")} <small>of the DRAM bytes</small>`,
-    fit: tilingFit(c, capacity),
+    fit: tilingFit(c, capacity, t.unknown_capacity),
     picture: tilingPicture(t, c),
     sentence: tilingSentence(all, depth, best),
     formula: tilingFormula(c),
     table: tilingTable(all, depth, best),
   };
   return Object.fromEntries(Object.entries(texts).map(([name, value]) => [name, {value}]));
+}
+
+function tilingMemory(t, capacity) {
+  if (capacity === null) return t.unknown_capacity ? "unknown" : "no limit";
+  return `${si(capacity, "B")} <small>${tilingWhole(capacity)} B</small>`;
 }
 
 function tilingSentence(all, depth, best) {
@@ -193,7 +197,7 @@ function tilingTable(all, depth, best) {
     `<tr>${head}</tr>${body.join("")}</table>`;
 }
 
-function tilingFit(c, capacity) {
+function tilingFit(c, capacity, unknown) {
   const end = Math.max(c.tileBytes, c.weightBytes, capacity ?? 1);
   const limit = capacity === null ? "" : `<i style="left:${tilingPx(100 * capacity / end)}%"></i>`;
   const rows = [["tiles", c.tileBytes], ["weights", c.weightBytes]].map(([name, needed]) =>
@@ -202,8 +206,8 @@ function tilingFit(c, capacity) {
     `style="width:${tilingPx(100 * needed / end)}%"></b>${limit}</span><span>${tilingWhole(needed)} B</span></div>`);
   let words = `✕ ${tilingFitWords(c)}`;
   if (c.depth === 1) words = "✓ nothing is kept: each layer streams";
-  else if (capacity === null) words = "✓ no limit is set";
-  else if (c.fits) words = `✓ fits in ${tilingWhole(capacity)} B`;
+  else if (capacity === null) words = unknown ? "unknown on this device, not checked" : "✓ no limit is set";
+  else if (c.fits) words = `✓ each fits in ${tilingWhole(capacity)} B`;
   return `${rows.join("")}<div class="rl-fit-words">${words}</div>`;
 }
 
@@ -239,7 +243,8 @@ function tilingPicture(t, c) {
     : `One tile needs, walking back: <b>${walk}</b><br>` +
       '<svg width="14" height="14" aria-hidden="true"><rect width="14" height="14" class="rl-own"/></svg> the ' +
       'tile\'s own part &nbsp; <svg width="14" height="14" aria-hidden="true">' +
-      `<rect width="14" height="14" class="rl-halo" style="fill:url(#${t.hatch})"/></svg> ${TILING_HALO[t.halo]}`;
+      `<rect width="14" height="14" class="rl-halo" style="fill:url(#${t.hatch})"/></svg> ${TILING_HALO[t.halo]}` +
+      (zoom < 1 ? `<br><small>Enlarged: each square is ${percent(zoom)} of its tensor's side.</small>` : "");
   return `<svg class="rl-pyramid" viewBox="0 0 ${TILING_WIDTH} ${TILING_HEIGHT}" role="img"><title>${title}</title>` +
     `<defs><pattern id="${t.hatch}" ${TILING_HATCH}${parts.join("")}</svg><div>${caption}</div>`;
 }

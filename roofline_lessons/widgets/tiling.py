@@ -16,6 +16,7 @@ from ..scenes.tiling import TilingScene
 from ..scenes.tiling_plans import NETWORKS, TEACHING_ACCELERATOR
 from .driver import Driver
 from .look import FAINT, INK, STYLE, text_widget, unique
+from .names import Names
 
 _MENUS = {"network": "160px", "device": "240px", "precision": "80px", "halo": "120px"}
 _SLIDERS = {"depth": "layers per kernel", "tile": "tile", "memory": "on-chip memory"}
@@ -56,7 +57,7 @@ class TilingExplorer(W.VBox):
     Parameters
     ----------
     network : str or Graph
-        "WDWD", "WWWW", "DDDD" (chains of depthwise W and dense D convolutions), "MobileNetV2 block", "VGG start", or
+        "WDWD", "WWWW", "DDDD" (chains of depthwise W and dense D convolutions), "MobileNetV2 block", "VGG-19 start", or
         a chain of your own with at least two convolutions or poolings.
     device : str or Device
         A catalogue id, "teaching accelerator" (round numbers, to be checked in the head), or a device of your own.
@@ -226,6 +227,7 @@ class TilingExplorer(W.VBox):
             t["formula"],
             W.Accordion([t["table"]], titles=["All depths as a table"]),
             self.driver,
+            Names({name: self.controls[name] for name in _MENUS}),
         ]
 
     def _listen(self) -> None:

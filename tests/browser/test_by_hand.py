@@ -137,7 +137,7 @@ def test_the_keyboard_is_enough(lab):
 
 def test_buttons_lie_on_their_edges(lab):
     """Each button is where the picture draws its edge, in two rows of operators as well."""
-    page = Page(lab, "VGG start")
+    page = Page(lab, "VGG-19 start")
     at = page.scene.layout
     stage = page.root.locator("svg.rl-graph").bounding_box()
     for i, edge in enumerate(page.scene.edges):

@@ -56,7 +56,7 @@ def test_the_exported_page_works_offline_from_a_file(offline, tmp_path):
     explorer.root.get_by_text("as a table").click()
     assert "batch_norm" in explorer.text(".rl-table")
     screenshot(page, "export")
-    assert asked == ["file", "blob"]  # the page itself, and the driver's module out of the page
+    assert asked == ["file", "blob", "blob"]  # the page itself, and the modules of driver and names out of the page
     assert errors == []
 
 

@@ -141,8 +141,8 @@ def expect(page: Page, scene: FusionScene) -> None:
     for name in ("depth", "bandwidth", "on_chip"):
         assert page.handle(name).get_attribute("aria-valuetext") == marks[f"{name}_text"]["value"]
     drawn = [words(text) for text in page.root.locator("svg.svg-figure text.label").all_text_contents()]
-    written = [word for name in ("label_peak", "label_bandwidth", "label_ridge", "names", "label_before")
-               for word in marks[name]["text"]]  # fmt: skip
+    labels = ("label_peak", "label_bandwidth", "label_ridge", "label_on_chip", "names", "label_before")
+    written = [word for name in labels for word in marks[name]["text"]]
     assert drawn == [words(html.unescape(word)) for word in written]
     assert page.count("svg.svg-figure .dot") == sum(len(marks[n]["x"]) for n in ("glow", "kernels", "before", "now"))
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import roofline_lessons as rl
+from roofline_lessons.engines import block, recorded
+from roofline_lessons.measure.measurement import from_json
 from roofline_lessons.scenes import RooflineScene
 from roofline_lessons.scenes.by_hand import ByHandScene
+from roofline_lessons.scenes.engines import TITLES
 from roofline_lessons.scenes.fusion import FusionScene
 from roofline_lessons.scenes.tiling import TilingScene
 from tests.browser.test_explorer import expect
@@ -58,6 +64,27 @@ def wait_for_sentence(root, scene) -> None:
             return
         root.page.wait_for_timeout(50)
     raise AssertionError(f"it says {said!r}, not {scene.sentence!r}")
+
+
+def test_lesson_05_the_roof_of_this_machine_rises_to_what_was_measured(lab):
+    lab.open("05_your_own_roofline.ipynb")
+    lab.run_all()
+    scroll_to(lab, ".rl-explorer")
+    explorer = lab.explorer()
+    here = from_json(Path(os.environ["ROOFLINE_MACHINE"]).read_bytes()).device()  # what the lesson measured, or found
+    scene = RooflineScene("MobileNetV2", device=here)
+    wait_for_sentence(explorer.root, scene)
+    assert f"{here.name} (yours)" in explorer.text("select >> nth=1")
+    hollow = "es => es.map(e => getComputedStyle(e)).filter(s => s.fill === 'none' && s.strokeWidth === '2px').length"
+    lab.screenshot("lesson_05")
+    assert explorer.root.locator(".dot").evaluate_all(hollow) == 4
+    before = explorer.line()
+    explorer.press("bandwidth", "ArrowRight", 8)
+    scene.bandwidth_step += 8
+    expect(explorer, scene)
+    assert scene.bandwidth_factor == 2 and explorer.line()[1][0] < before[1][0]  # the ridge moved left
+    lab.screenshot("lesson_05")
+    assert not lab.errors
 
 
 def test_lesson_06_depth_moves_bytes_and_time_and_past_the_ridge_only_bytes(lab):
@@ -146,6 +173,21 @@ def test_lesson_09_neither_roof_matters_to_keywords_on_a_data_centre_chip(lab):
     assert scene.estimate.seconds > 1.5 * on_the_pi
     assert "fewer kernels help, a faster chip hardly does" in scene.sentence
     lab.screenshot("lesson_09")
+    assert not lab.errors
+
+
+def test_lesson_12_another_block_goes_through_the_engines(lab):
+    lab.open("12_what_real_compilers_fuse.ipynb")
+    lab.run_all()
+    root = scroll_to(lab, ".rl-engines", drawn="svg.rl-engines-picture")
+    for name in ("inverted_residual", "residual"):
+        root.locator("select").select_option(label=TITLES[name])
+        # times differ from run to run: what Core ML makes of it is said first, and has none
+        made = len(recorded("coreml", name).plan)
+        words = f"Core ML makes {made} kernel{'' if made == 1 else 's'} of {len(block(name))} operators"
+        root.locator(".rl-sentence", has_text=words).wait_for(timeout=30_000)
+        assert root.locator("svg.rl-engines-picture .rl-row").count() == 4
+        lab.screenshot(f"lesson_12_{name}")
     assert not lab.errors
 
 

@@ -198,7 +198,7 @@ def test_does_not_fit_and_back_while_the_kernel_is_busy(lab):
     lab.start("run-cell", cell=1)
     lab.wait_for_cell(1, "running")
     before = page.read(".rl-fit-words")
-    assert before == "✓ fits in 524,288 B"
+    assert before == "✓ each fits in 524,288 B"
     page.press("memory", "ArrowLeft", scene.memory_step - scene.capacities.index(196_608))
     assert page.read(".rl-fit-words") == "✕ does not fit: 226,304 B of 196,608 B"
     assert "29,696 B too many. [WWW][W] is the fastest that fits: 48.2 µs." in page.read(".rl-sentence")
@@ -206,7 +206,7 @@ def test_does_not_fit_and_back_while_the_kernel_is_busy(lab):
     page.expect(scene)
     lab.screenshot("tiling_too_big")
     page.press("memory", "ArrowRight", 1)
-    assert page.read(".rl-fit-words") == "✓ fits in 233,472 B"
+    assert page.read(".rl-fit-words") == "✓ each fits in 233,472 B"
     scene.on_chip_bytes = 233_472
     page.expect(scene)
     lab.wait_for_cell(1, "running")  # still
@@ -230,7 +230,7 @@ def test_a_depth_between_that_does_not_fit_is_a_gap_in_the_line(lab):
 def test_menus_and_reset(lab):
     page, scene = Page(lab), TilingScene()
     for menu, label, name, value in (
-        (0, "VGG start", "network", "VGG start"),
+        (0, "VGG-19 start", "network", "VGG-19 start"),
         (3, "cache rows", "halo", "cache rows"),
         (1, rl.device("jetson-orin-nano").name, "device", "jetson-orin-nano"),
         (2, "int8", "precision", "int8"),

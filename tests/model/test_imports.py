@@ -24,11 +24,13 @@ LAYERS = [
     {"builder"},
     {"networks", "fusion"},
     {"cost", "execute"},
+    {"measure"},
     {"readers"},
+    {"engines"},
     {"scenes"},
     {"plots"},
     {"reports"},
-    {"__main__", "kernel_plots", "network_plots", "widgets"},
+    {"__main__", "kernel_plots", "measure_plots", "network_plots", "widgets"},
     {"teaching"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}

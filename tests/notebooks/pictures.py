@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import roofline_lessons as rl
-from roofline_lessons import kernel_plots, network_plots, plots
+from roofline_lessons import kernel_plots, measure_plots, network_plots, plots
 from roofline_lessons.scenes import RooflineScene
 from roofline_lessons.scenes.by_hand import ByHandScene
 from roofline_lessons.scenes.fusion import FusionScene
@@ -31,6 +31,9 @@ PICTURES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "fusion.svg": (lambda: FusionScene(rules="depth-first", depth=5), plots.fusion),
     "tiling.svg": (lambda: TilingScene("WDWD"), plots.tiling),
     "networks.svg": (lambda: mobilenet_on_devices(), network_plots.spent),
+    "machine.svg": (lambda: rl.measure.recorded(), measure_plots.bandwidths),
+    "measured_chains.svg": (lambda: fused_chains(), measure_plots.speedups),
+    "engines.svg": (lambda: block_in_engines(), kernel_plots.kernels),
     "own_model.svg": (lambda: RooflineScene(rl.networks.ds_cnn(), device="raspberry-pi-5"), plots.roofline),
 }
 
@@ -51,6 +54,13 @@ def block_under_rule_sets() -> dict[str, rl.Estimate]:
     return {name: rl.estimate(plan, scene.device, scene.precision) for name, plan in plans.items()}
 
 
+def block_in_engines() -> dict[str, rl.Estimate]:
+    """The block of MobileNetV2 as the engines of lesson 12 merged it when that was recorded."""
+    made = {engine: rl.engines.recorded(engine, "inverted_residual") for engine in ("coreml", "litert", "onnxruntime")}
+    plans = {"unfused": rl.unfused(rl.engines.block("inverted_residual"))} | {r.name: r.plan for r in made.values()}
+    return {name: rl.estimate(plan, rl.device("raspberry-pi-5"), "fp32") for name, plan in plans.items()}
+
+
 def mobilenet_on_devices() -> dict[str, dict[str, rl.Estimate]]:
     """MobileNetV2 on the devices of lesson 09, unfused and with epilogues."""
     ids = {"STM32H743": "stm32h743", "Raspberry Pi 5": "raspberry-pi-5"}
@@ -60,9 +70,18 @@ def mobilenet_on_devices() -> dict[str, dict[str, rl.Estimate]]:
     return {name: {plan: rl.estimate(plans[plan], rl.device(id), "int8") for plan in plans} for name, id in ids.items()}
 
 
+def fused_chains() -> rl.measure.Chains:
+    """What lesson 06 times, as it was recorded."""
+    return rl.measure.Chains(c for c in rl.measure.recorded_chains() if c.run.engine in ("numba", "numexpr"))
+
+
 def fingerprint(shown: Any) -> str:
     """A digest of the numbers and texts of a picture, at the digits a reader could see, and of its drawing code."""
-    if isinstance(shown, dict) and isinstance(next(iter(shown.values())), dict):
+    if isinstance(shown, rl.measure.Machine):
+        content, code = [shown.name, shown.measurement.bandwidth, shown.roofs()], measure_plots
+    elif isinstance(shown, rl.measure.Chains):
+        content, code = repr(shown), measure_plots
+    elif isinstance(shown, dict) and isinstance(next(iter(shown.values())), dict):
         content, code = network_plots.text(shown), network_plots
     elif isinstance(shown, dict):
         content, code = kernel_plots.text(shown), kernel_plots

@@ -10,6 +10,8 @@ import bqplot
 import pytest
 
 import roofline_lessons as rl
+from roofline_lessons.scenes import by_hand_graph, fusion, tiling_plans
+from roofline_lessons.scenes.small_networks import SMALL_NETWORKS
 
 EXPLORERS = [rl.FusionExplorer, rl.RooflineExplorer, rl.TilingExplorer]
 
@@ -62,6 +64,19 @@ def test_two_pictures_on_a_page_share_no_id(make):
 
 def picture(explorer) -> str:
     return explorer.texts["picture"].value
+
+
+def test_a_network_has_one_name_in_all_menus():
+    """And one graph per name."""
+    menus = [by_hand_graph.NETWORKS, fusion.FUSION_NETWORKS, tiling_plans.NETWORKS]
+    builders = {}
+    for menu in menus:
+        for name, make in menu.items():
+            assert SMALL_NETWORKS[name] is make
+            builders.setdefault(name, make().name)
+    assert len({*SMALL_NETWORKS}) == len(builders)  # each is in a menu
+    counts = {name: [(op.kind, op.output.shape, op.macs) for op in make()] for name, make in SMALL_NETWORKS.items()}
+    assert len({str(count) for count in counts.values()}) == len(counts)  # no graph has two names
 
 
 @pytest.mark.parametrize("make", EXPLORERS)

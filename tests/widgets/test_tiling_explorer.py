@@ -55,7 +55,7 @@ def test_does_not_fit_and_back():
     scene = TilingScene("WWWW")
     scene.on_chip_bytes = 228 * KIB
     before = scene.marks
-    assert scene.current.fits and "✓ fits in 233,472 B" in before["fit"]["value"]
+    assert scene.current.fits and "✓ each fits in 233,472 B" in before["fit"]["value"]
     scene.on_chip_bytes = 192 * KIB
     assert not scene.current.fits
     assert scene.sentence == (
@@ -131,6 +131,25 @@ def test_one_tile_is_the_whole_and_overlaps_nothing():
     assert scene.current.fits and scene.best.name == "[WDWD]" and scene.marks["memory_text"]["value"] == "no limit"
 
 
+def test_tiles_and_weights_have_a_memory_each():
+    """226,304 B and 299,520 B are more than 524,288 B together, and fit all the same."""
+    scene = TilingScene("WDWD")
+    assert scene.current.tile_bytes + scene.current.weight_bytes > scene.on_chip_bytes
+    assert "✓ each fits in 524,288 B" in scene.marks["fit"]["value"]
+
+
+def test_an_unknown_capacity_is_not_called_fitting():
+    scene = TilingScene("WDWD", TEACHING_ACCELERATOR.with_(on_chip_bytes=None))
+    fit = scene.marks["fit"]["value"]
+    assert "unknown on this device, not checked" in fit and "✓" not in fit
+    assert scene.marks["memory_text"]["value"] == "unknown"
+    scene.on_chip_bytes = 512 * KIB
+    assert "✓ each fits in 524,288 B" in scene.marks["fit"]["value"]
+    scene = TilingScene("WDWD")
+    scene.on_chip_bytes = None
+    assert "✓ no limit is set" in scene.marks["fit"]["value"]
+
+
 def test_halo_bytes_are_what_is_read_beyond_each_input_once():
     """Tiles of 14 read 62 of 56 rows before one 3x3, 64-channel fp32 (faults F13)."""
     scene = TilingScene(rl.networks.convolution_chain("DD"))
@@ -148,8 +167,16 @@ def test_the_picture_walks_back_and_is_clipped_at_the_borders():
     assert "There is no tile and no halo" in scene.marks["picture"]["value"]
 
 
+def test_an_enlarged_picture_says_so():
+    """14 of 56 rows are a quarter of the side; the squares show 22 * 1.15 of 56 rows."""
+    scene = TilingScene("WWWW")
+    assert "Enlarged: each square is 45 % of its tensor's side." in scene.marks["picture"]["value"]
+    scene.tile = 56
+    assert "Enlarged" not in scene.marks["picture"]["value"]
+
+
 def test_a_strided_pooling_doubles_the_region():
-    scene = TilingScene("VGG start")
+    scene = TilingScene("VGG-19 start")
     scene.depth, scene.tile_step = 3, 0
     sizes = [row[3] - row[2] for row in scene.pyramid]
     assert sizes == [20, 18, 16, 8]  # 3x3, 3x3, pooling 2x2 of stride 2
@@ -241,11 +268,11 @@ def test_an_impossible_value_changes_nothing(name, value, words):
 
 
 def test_a_shorter_network_takes_the_depth_along():
-    explorer = rl.TilingExplorer("VGG start")
+    explorer = rl.TilingExplorer("VGG-19 start")
     assert explorer.controls["depth"].value == 7
     explorer.controls["network"].value = "MobileNetV2 block"
     assert explorer.scene.depth == 3 == explorer.controls["depth"].value == explorer.controls["depth"].max
-    explorer.controls["network"].value = "VGG start"
+    explorer.controls["network"].value = "VGG-19 start"
     assert explorer.controls["depth"].max == 7 and explorer.scene.depth == 3
 
 
@@ -260,7 +287,7 @@ def test_an_own_graph_and_an_own_device_are_choices():
 
 
 def test_labels_do_not_cover_each_other_and_stay_inside():
-    scene = TilingScene("VGG start", on_a_large_chip())
+    scene = TilingScene("VGG-19 start", on_a_large_chip())
     for step in range(len(scene.tiles)):
         scene.tile_step = step
         for depth in range(1, scene.layers + 1):
@@ -277,7 +304,7 @@ def on_a_large_chip() -> rl.Device:
     return TEACHING_ACCELERATOR.with_(on_chip_bytes=2**24)
 
 
-@pytest.mark.parametrize("network, tick", [("WDWD", "[WD][WD]"), ("VGG start", "2")])
+@pytest.mark.parametrize("network, tick", [("WDWD", "[WD][WD]"), ("VGG-19 start", "2")])
 def test_the_still_picture_shows_the_same(network, tick):
     scene = TilingScene(network)
     chart, tile = rl.plots.tiling(scene).axes

@@ -1,0 +1,11 @@
+"""What can go wrong when a machine is measured."""
+
+from __future__ import annotations
+
+
+class MeasureError(ValueError):
+    """Something that cannot be measured here; the message says why, and what would help."""
+
+
+class MeasureWarning(UserWarning):
+    """A measurement that was put aside, not kept, or replaced by a recorded one."""
