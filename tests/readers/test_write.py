@@ -24,6 +24,9 @@ MORE = [  # what the table of one case per kind leaves out
     ("strided deconvolution", lambda b: b.conv_transpose2d(image(b), 6, 3, stride=2, padding=1, output_padding=1,
                                                            groups=2)),
     ("pool at the border", lambda b: b.avg_pool(image(b), 3, stride=2, padding=1)),
+    ("power", lambda b: b.pow(b.exp(b.input("x", (3, 4))), b.input("y", (3, 4)))),
+    ("square", lambda b: b.square(b.input("x", (3, 4)))),
+    ("inverse root", lambda b: b.rsqrt(b.exp(b.input("x", (3, 4))))),
     ("bias at the end", lambda b: b.bias_add(rows(b), axis=-1)),
 ]  # fmt: skip
 CASES = [(row[0], row[1]) for row in BY_HAND] + MORE
