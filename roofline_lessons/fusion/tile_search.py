@@ -233,15 +233,23 @@ class TileTable:
         """As `tiling._live`, for all tiles at once."""
         last_read = {t.name: i for i, op in enumerate(self._operators) for t in op.activations}
         live: set[str] = set()
-        most = np.zeros(self.shape)
+        most, total = np.zeros(self.shape), np.zeros(self.shape)
         for i, op in enumerate(self._operators):
-            live |= {t.name for t in op.activations}
-            done = {t.name for t in op.activations if last_read[t.name] == i}
-            if is_elementwise(op.kind):
-                live -= set(sorted(done, key=lambda name: -self._largest(name).max())[:1])
+            done = [name for name in {t.name for t in op.activations} if last_read[name] == i]
+            for name in {t.name for t in op.activations} - live:
+                live.add(name)
+                total = total + self._largest(name)
+            if is_elementwise(op.kind) and done:  # in place
+                largest = done[0] if len(done) == 1 else max(done, key=lambda name: self._largest(name).max())
+                done.remove(largest)
+                live.remove(largest)
+                total = total - self._largest(largest)
             live.add(op.output.name)
-            most = np.maximum(most, sum((self._largest(name) for name in live), np.zeros(self.shape)))
-            live -= done
+            total = total + self._largest(op.output.name)
+            most = np.maximum(most, total)
+            for name in done:
+                live.remove(name)
+                total = total - self._largest(name)
         return most
 
 
