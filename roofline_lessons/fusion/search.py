@@ -110,11 +110,11 @@ def best_plan(
 
     Notes
     -----
-    Exact on graphs with branches of up to `MOST_EXACT` operators, by a shortest path over the sets of operators that may
-    be done. Where each operator reads the one before it, dynamic programming over the ends of kernels is exact, too. On
-    other graphs each kernel is a slice of one depth-first order of the operators, and what the greedy rule
-    sets find competes: good plans, not proven the best. In the latter two a kernel whose output is cut into tiles holds at most
-    `slices.MOST_HEAVY` convolutions, poolings or products; in one tile it may hold any number.
+    Exact on graphs with branches of up to `MOST_EXACT` operators, by a shortest path over the sets of operators that
+    may be done. Where each operator reads the one before it, dynamic programming over the ends of kernels is exact,
+    too. On other graphs each kernel is a slice of one depth-first order of the operators, and what the greedy rule
+    sets find competes: good plans, not proven the best. In the latter two a kernel whose output is cut into tiles
+    holds at most `slices.MOST_HEAVY` convolutions, poolings or products; in one tile it may hold any number.
 
     Examples
     --------
