@@ -9,7 +9,7 @@ from ..device import Device
 from ..errors import FusionError
 from ..graph import Graph, Operator, Tensor
 from .attention import Attention, find_attention
-from .legality import folded_bias, is_tiled, why_not_convex, why_not_folded, why_not_tiles
+from .legality import folded_bias, folded_flops, is_tiled, why_not_convex, why_not_folded, why_not_tiles
 from .sweeps import SWEEPS, Sweep
 from .tiling import TileCosts, Tiling, tile_costs
 from .traffic import Transfer
@@ -74,7 +74,7 @@ def make_kernel(graph: Graph, operators: tuple[Operator, ...], fold: bool, tilin
     work = {op.name: op.work.other_flops for op in operators}
     # a batch norm costs a multiplication and an addition, a bias an addition: folding saves the first,
     # and both where the convolution has a bias already
-    work |= {op.name: op.output.elements if b else 0 for op, b in zip(folded, bias, strict=True)}
+    work |= {op.name: folded_flops(graph, op) for op in folded}
     costs = tile_costs(operators, cut, work) if cut else None
     return Kernel(
         operators,

@@ -122,6 +122,11 @@ def folded_bias(graph: Graph, norm: Operator) -> Tensor | None:
     return Tensor(f"{norm.name}.folded", (norm.output.shape[1],), "weight")
 
 
+def folded_flops(graph: Graph, norm: Operator) -> int:
+    """What is left of a folded batch norm: an addition per element where the convolution had no bias, else nothing."""
+    return norm.output.elements if folded_bias(graph, norm) else 0
+
+
 _flows: weakref.WeakKeyDictionary[Graph, nx.DiGraph] = weakref.WeakKeyDictionary()
 
 

@@ -14,7 +14,7 @@ from ..precision import Precision
 from ..timing import kernel_seconds
 from .again import again
 from .kernel import Kernel, does_not_fit, make_kernel, on_chip_transfers
-from .legality import folded_bias
+from .legality import folded_flops
 from .tile_search import TileTable, best_tiling, table_of, table_seconds, tile_bytes
 from .tiling import Tiling
 from .traffic import Transfer, tensor_bytes
@@ -75,7 +75,7 @@ class Pricer:
             None fits, with the bytes that the smallest is over.
         """
         self._check_weights(kernel)
-        table = table_of(kernel.operators, self.halo, folded_work(self.graph, kernel))
+        table = table_of(kernel.operators, self.halo, {op.name: folded_flops(self.graph, op) for op in kernel.folded})
         needed = tile_bytes(table, self.p)
         if needed.min() > self.capacity:
             raise FusionError(does_not_fit(kernel.name, "smallest tiles", needed.min(), self.device))
@@ -101,8 +101,3 @@ class Pricer:
         weights = np.ceil(kernel.weight_elements * self.p.weight_bits / 8)
         if weights > self.capacity:
             raise FusionError(does_not_fit(kernel.name, "weights", weights, self.device))
-
-
-def folded_work(graph: Graph, kernel: Kernel) -> dict[str, int]:
-    """What is left of the batch norms that a kernel has folded: a bias where the convolution had none."""
-    return {op.name: op.output.elements if folded_bias(graph, op) else 0 for op in kernel.folded}

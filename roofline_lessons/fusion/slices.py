@@ -18,7 +18,7 @@ from ..graph import Graph, Operator, Tensor
 from ..operators import is_elementwise
 from ..timing import kernel_seconds
 from .kernel import Kernel, reads, writes
-from .legality import flow, folded_bias, is_heavy, why_not_folded, working_producers
+from .legality import flow, folded_bias, folded_flops, is_heavy, why_not_folded, working_producers
 from .pricing import Pricer
 from .rules import RuleSet, pair_objection
 from .sweeps import SWEEPS, passes
@@ -216,7 +216,7 @@ class Slices:
             return
         both = slice(0, self.at[conv.name] + 1)
         bias = folded_bias(self.graph, norm)
-        self.other[both] -= norm.work.other_flops - (norm.output.elements if bias else 0)
+        self.other[both] -= norm.work.other_flops - folded_flops(self.graph, norm)
         self.on_chip[both] -= self._alone(norm)
         self.dram[both] -= sum(self._bytes(Transfer(t, t.elements)) for t in norm.inputs if t.is_constant)
         self.dram[both] += self._bytes(Transfer(bias, bias.elements)) if bias else 0.0
@@ -366,8 +366,7 @@ class Slices:
         table.prepend(op)
         norm = self._norm_of.get(op.name)
         if norm is not None and self.at[norm.name] <= end:
-            left = norm.output.elements if folded_bias(self.graph, norm) else 0
-            table.replace_work(norm, norm.work.other_flops, left)
+            table.replace_work(norm, norm.work.other_flops, folded_flops(self.graph, norm))
 
     def _first_start_tiled(self, end: int) -> int:
         """The first start from which to `end` every operator can be cut, and is read inside unless it is the last."""

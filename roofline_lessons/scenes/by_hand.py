@@ -18,7 +18,7 @@ from ..graph import Graph, Operator
 from ..text import number, si
 from .by_hand_graph import Edge, cuts, edges_of, graph_of
 from .by_hand_picture import Layout, bars, kernel_letter, layout, picture
-from .roofline import as_device
+from .roofline import as_device, closest_precision
 
 
 class ByHandScene:
@@ -71,7 +71,7 @@ class ByHandScene:
         self.title = network.name if isinstance(network, Graph) else network
         self.edges = edges_of(self.graph)
         self._device = as_device(device)
-        self._precision = self._closest_precision(precision)
+        self._precision = closest_precision(self._device, precision)
         if precision is not None and precision != self._precision:
             self._device.peak_for(precision)  # says what the device has
         self._start, self._told = (self._device, self._precision), 0
@@ -151,7 +151,7 @@ class ByHandScene:
         """Take the plan to another device or precision. None, or the sentence that says what does not fit there."""
         before = self._device, self._precision
         self._device = as_device(device)
-        self._precision = self._closest_precision(precision or self._precision)
+        self._precision = closest_precision(self._device, precision or self._precision)
         try:
             plan = self._tiled(self.plan)
         except FusionError as error:
@@ -219,10 +219,6 @@ class ByHandScene:
     def _tell(self, sentence: str) -> None:
         self.status, self.refused = sentence, False
         self._told += 1
-
-    def _closest_precision(self, name: str | None) -> str:
-        can = self._device.precisions()
-        return next(p for p in (name, "fp32", *can) if p in can)
 
     # -- what it costs -----------------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from ..precision import precision
 from .fusion_marks import marks
 from .fusion_plans import Choices
 from .fusion_shown import Shown
-from .roofline import BANDWIDTH_FACTORS, as_device, nearest_step
+from .roofline import BANDWIDTH_FACTORS, as_device, closest_precision, nearest_step
 from .roofline_marks import Marks
 from .small_networks import chosen
 
@@ -96,7 +96,7 @@ class FusionScene:
         self._graph_of(network)
         self._network, self._device = network, as_device(dev)
         self._depth = 1
-        self._precision = self._closest_precision(name)
+        self._precision = closest_precision(self._device, name)
         if name is not None and name != self._precision:
             self._device.peak_for(name)  # says what the device has
         self._rules = rule_set(rules).name
@@ -126,7 +126,7 @@ class FusionScene:
     def device(self, value: str | Device) -> None:
         """Another device brings its own on-chip memory."""
         self._device, self._made = as_device(value), None
-        self._precision = self._closest_precision(self._precision)
+        self._precision = closest_precision(self._device, self._precision)
         self.on_chip_step = self._own_size()
 
     @property
@@ -180,11 +180,6 @@ class FusionScene:
 
     def _own_size(self) -> int:
         return self.on_chip_sizes.index(self._device.on_chip_bytes)
-
-    def _closest_precision(self, name: str | None) -> str:
-        """The wanted precision where the device can run it, else fp32, else the first it can."""
-        can = self._device.precisions()
-        return next(p for p in (name, "fp32", *can) if p in can)
 
     # -- model -------------------------------------------------------------------------------------------------------
 

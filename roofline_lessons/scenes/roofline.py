@@ -103,7 +103,7 @@ class RooflineScene:
         network, dev, name, batch = self._start
         self._network, self._batch = network, whole("batch", batch)
         self._device = as_device(dev)
-        self._precision = self._closest_precision(name)
+        self._precision = closest_precision(self._device, name)
         self._wanted = self._precision  # stays when a device is chosen that cannot run it
         if name is not None and name != self._precision:
             self._device.peak_for(name)  # says what the device has
@@ -147,7 +147,7 @@ class RooflineScene:
     @device.setter
     def device(self, value: str | Device) -> None:
         self._device = as_device(value)
-        self._precision = self._closest_precision(self._wanted)
+        self._precision = closest_precision(self._device, self._wanted)
 
     @property
     def precision(self) -> str:
@@ -173,11 +173,6 @@ class RooflineScene:
     @peak_factor.setter
     def peak_factor(self, value: float) -> None:
         self.peak_step = nearest_step("peak_factor", value, PEAK_FACTORS)
-
-    def _closest_precision(self, name: str | None) -> str:
-        """The wanted precision where the device can run it, else fp32, else the first it can."""
-        can = self._device.precisions()
-        return next(p for p in (name, "fp32", *can) if p in can)
 
     # -- model -------------------------------------------------------------------------------------------------------
 
@@ -306,6 +301,12 @@ class RooflineScene:
 def as_device(value: str | Device) -> Device:
     """A device, or the one with this catalogue id."""
     return value if isinstance(value, Device) else device(value)
+
+
+def closest_precision(dev: Device, name: str | None) -> str:
+    """The wanted precision where a device can run it, else fp32, else the first it can."""
+    can = dev.precisions()
+    return next(p for p in (name, "fp32", *can) if p in can)
 
 
 def device_menu() -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ from ..errors import unknown_name, whole
 from ..fusion import HALO_MODES, Plan
 from ..graph import Graph
 from ..precision import precision
-from .roofline import as_device
+from .roofline import as_device, closest_precision
 from .roofline_marks import Marks
 from .tiling_marks import tiling_marks
 from .tiling_plans import (
@@ -93,7 +93,7 @@ class TilingScene:
         """Back to how it was made: all layers in one kernel, four tiles per side, the device's own memory."""
         network, dev, name, halo = self._start
         self._device = _device(dev)
-        self._precision = self._closest_precision(name)
+        self._precision = closest_precision(self._device, name)
         if name is not None and name != self._precision:
             self._device.peak_for(name)  # says what the device has
         self.halo = halo
@@ -124,7 +124,7 @@ class TilingScene:
     @device.setter
     def device(self, value: str | Device) -> None:
         self._device = _device(value)
-        self._precision = self._closest_precision(self._precision)
+        self._precision = closest_precision(self._device, self._precision)
         self.memory_step = self._own_memory_step()
 
     @property
@@ -187,10 +187,6 @@ class TilingScene:
 
     def _own_memory_step(self) -> int:
         return self.capacities.index(self._device.on_chip_bytes)
-
-    def _closest_precision(self, name: str | None) -> str:
-        can = self._device.precisions()
-        return next(p for p in (name, "fp32", *can) if p in can)
 
     # -- model -------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,8 @@ from ..scenes.fusion_picture import KERNEL_COLORS
 from ..scenes.roofline import BANDWIDTH_FACTORS, device_menu
 from ..scenes.roofline_marks import ON_CHIP_ROOFS
 from .driver import Driver
-from .look import FAINT, INK, STYLE, decades, log_axis, log_scale, text_widget
+from .explorer import Explorer, follow_limits
+from .look import FAINT, INK, STYLE, log_axis, log_scale, text_widget
 from .names import Names
 
 _MENUS = {"network": "175px", "device": "230px", "precision": "75px", "rules": "120px"}
@@ -49,7 +50,7 @@ _STYLE = """<style>
 </style>"""
 
 
-class FusionExplorer(W.VBox):
+class FusionExplorer(Explorer):
     """The operators of a small graph under a fusion-depth slider: kernels, DRAM traffic, roofline, time.
 
     Parameters
@@ -83,8 +84,6 @@ class FusionExplorer(W.VBox):
     3
     """
 
-    driver: Any = None  # also where making one failed: ipywidgets closes what it collects
-
     def __init__(
         self,
         network: str | Graph = "MobileNetV2 block",
@@ -94,7 +93,6 @@ class FusionExplorer(W.VBox):
         depth: int = 1,
     ) -> None:
         self.scene = FusionScene(network, device, precision, rules, depth)
-        self._following = False
         self.controls = self._make_controls()
         tables, marks = self.scene.tables, self.scene.marks
         self.scales = {"x": log_scale(tables["x_limits"]), "y": log_scale(tables["y_limits"])}
@@ -114,18 +112,16 @@ class FusionExplorer(W.VBox):
         super().__init__(self._layout())
         self.add_class("rl-explorer")
         self.add_class("rl-fusion")
-        self._listen()
+        self._listen(_MENUS, _SPOKEN)
 
     def reset(self, *_: Any) -> None:
         """Everything back to how the explorer was made, and the run stopped."""
         self.play.playing = False
-        self.scene.reset()
-        self._follow()
+        super().reset()
 
     def close(self) -> None:
-        """Take the explorer off the page, its driver with it (which would listen on otherwise)."""
+        """Take the explorer off the page, the clock's link and the driver with it."""
         if self.driver is not None:
-            self.driver.close()
             self._link.close()
         super().close()
 
@@ -235,13 +231,6 @@ class FusionExplorer(W.VBox):
             layout=W.Layout(flex_flow="row wrap", align_items="center", margin="6px 0"),
         )
 
-    def _listen(self) -> None:
-        for name in _MENUS:
-            self.controls[name].observe(self._choose, "value")
-        for name in _SPOKEN:
-            self.controls[name].observe(self._slide, "value")
-        self.reset_button.on_click(self.reset)
-
     # -- following ---------------------------------------------------------------------------------------------------
 
     def _slide(self, change: Any) -> None:
@@ -252,14 +241,6 @@ class FusionExplorer(W.VBox):
         scene.depth, scene.bandwidth_step = c["depth"].value, c["bandwidth"].value
         scene.on_chip_step, scene.tick = c["on_chip"].value, c["clock"].value
 
-    def _choose(self, change: Any) -> None:
-        """A menu chose: the model makes other tables."""
-        if self._following:
-            return
-        name = next(n for n, control in self.controls.items() if control is change["owner"])
-        setattr(self.scene, name, change["new"])
-        self._follow()
-
     def _follow(self) -> None:
         """Bring menus, sliders, axes and tables to what the scene says. The driver does the rest."""
         scene, c = self.scene, self.controls
@@ -268,9 +249,7 @@ class FusionExplorer(W.VBox):
         try:
             c["network"].value, c["rules"].value = scene.network, scene.rules
             c["device"].value = next(v for _, v in c["device"].options if v in (scene.device.id, scene.device))
-            if tuple(c["precision"].options) != tuple(scene.device.precisions()):
-                c["precision"].options = scene.device.precisions()
-            c["precision"].value = scene.precision
+            self._follow_precision()
             # the driver looks a depth up in the tables: there must be a row for it before and after each step here
             c["depth"].value = min(c["depth"].value, scene.most_depth, len(self.driver.tables["index"]))
             self.driver.tables = tables
@@ -280,10 +259,7 @@ class FusionExplorer(W.VBox):
             self.play.value = scene.tick
         finally:
             self._following = False
-        for axis, scale, limits in zip(self.axes, self.scales.values(), (tables["x_limits"], tables["y_limits"])):
-            with scale.hold_sync():
-                scale.min, scale.max = limits
-            axis.tick_values = decades(*limits)
+        follow_limits(self.axes, self.scales.values(), tables)
 
 
 def _slider(step: int, low: int, high: int) -> W.IntSlider:

@@ -22,7 +22,8 @@ from ..scenes.roofline import (
 )
 from ..scenes.roofline_marks import BOUND_COLORS, FAMILY_MARKERS, ON_CHIP_ROOFS
 from .driver import Driver
-from .look import FAINT, INK, STYLE, decades, log_axis, log_scale, marker_svg, text_widget
+from .explorer import Explorer, follow_limits
+from .look import FAINT, INK, STYLE, log_axis, log_scale, marker_svg, text_widget
 from .measured import circles_and_bars, what_was_measured
 from .names import Names
 
@@ -36,7 +37,7 @@ _READOUTS = {
 }
 
 
-class RooflineExplorer(W.VBox):
+class RooflineExplorer(Explorer):
     """The roofline of a network on a device, with sliders.
 
     Parameters
@@ -67,8 +68,6 @@ class RooflineExplorer(W.VBox):
     'fp32'
     """
 
-    driver: Any = None  # also where making one failed: ipywidgets closes what it collects
-
     def __init__(
         self,
         network: str | Graph | Plan = "MobileNetV2",
@@ -78,7 +77,6 @@ class RooflineExplorer(W.VBox):
         measured: Sequence[Point] = (),
     ) -> None:
         self.scene = RooflineScene(network, device, precision, batch, measured)
-        self._following = False
         self.controls = self._make_controls()
         tables, marks = self.scene.tables, self.scene.marks
         self.scales = {"x": log_scale(tables["x_limits"]), "y": log_scale(tables["y_limits"])}
@@ -98,12 +96,7 @@ class RooflineExplorer(W.VBox):
         self.measured = circles_and_bars(self.scene, self.scales)
         super().__init__(self._layout())
         self.add_class("rl-explorer")
-        self._listen()
-
-    def reset(self, *_: Any) -> None:
-        """Everything back to how the explorer was made."""
-        self.scene.reset()
-        self._follow()
+        self._listen(("network", "device", "precision", "batch"), ("bandwidth", "peak"))
 
     def look_at(self, network: Graph | Plan, precision: str) -> None:
         """Show another network or plan of your own, at a precision. Sliders and device stay as they are."""
@@ -115,12 +108,6 @@ class RooflineExplorer(W.VBox):
             self._following = False
         self.controls["network"].disabled = self.controls["batch"].disabled = True
         self._follow()
-
-    def close(self) -> None:
-        """Take the explorer off the page, its driver with it (which would listen on otherwise)."""
-        if self.driver is not None:
-            self.driver.close()
-        super().close()
 
     # -- making ------------------------------------------------------------------------------------------------------
 
@@ -202,27 +189,12 @@ class RooflineExplorer(W.VBox):
             Names({name: c[name] for name in ("network", "device", "precision", "batch")}),
         ]
 
-    def _listen(self) -> None:
-        for name in ("network", "device", "precision", "batch"):
-            self.controls[name].observe(self._choose, "value")
-        for name in ("bandwidth", "peak"):
-            self.controls[name].observe(self._slide, "value")
-        self.reset_button.on_click(self.reset)
-
     # -- following ---------------------------------------------------------------------------------------------------
 
     def _slide(self, change: Any) -> None:
         """A slider moved: the browser has drawn it already, only the scene has to know."""
         self.scene.bandwidth_step = self.controls["bandwidth"].value
         self.scene.peak_step = self.controls["peak"].value
-
-    def _choose(self, change: Any) -> None:
-        """A menu chose: the model makes other tables."""
-        if self._following:
-            return
-        name = next(n for n, control in self.controls.items() if control is change["owner"])
-        setattr(self.scene, name, change["new"])
-        self._follow()
 
     def _follow(self) -> None:
         """Bring menus, sliders, axes and tables to what the scene says. The driver does the rest."""
@@ -232,17 +204,12 @@ class RooflineExplorer(W.VBox):
             c["network"].value = scene.network
             c["batch"].value = scene.batch
             c["device"].value = next(v for _, v in c["device"].options if v in (scene.device.id, scene.device))
-            if tuple(c["precision"].options) != tuple(scene.device.precisions()):
-                c["precision"].options = scene.device.precisions()
-            c["precision"].value = scene.precision
+            self._follow_precision()
             c["bandwidth"].value, c["peak"].value = scene.bandwidth_step, scene.peak_step
         finally:
             self._following = False
         tables = scene.tables
-        for axis, scale, limits in zip(self.axes, self.scales.values(), (tables["x_limits"], tables["y_limits"])):
-            with scale.hold_sync():
-                scale.min, scale.max = limits
-            axis.tick_values = decades(*limits)
+        follow_limits(self.axes, self.scales.values(), tables)
         self.driver.tables = tables
 
 

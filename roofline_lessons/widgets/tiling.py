@@ -15,6 +15,7 @@ from ..scenes.roofline_marks import BOUND_COLORS
 from ..scenes.tiling import TilingScene
 from ..scenes.tiling_plans import NETWORKS, TEACHING_ACCELERATOR
 from .driver import Driver
+from .explorer import Explorer
 from .look import FAINT, INK, STYLE, text_widget, unique
 from .names import Names
 
@@ -51,7 +52,7 @@ TILING_STYLE = """<style>
 </style>"""
 
 
-class TilingExplorer(W.VBox):
+class TilingExplorer(Explorer):
     """Fusion depth, tile and on-chip memory as sliders: the best depth is a minimum, what is too large does not fit.
 
     Parameters
@@ -82,8 +83,6 @@ class TilingExplorer(W.VBox):
     226304.0
     """
 
-    driver: Any = None  # also where making one failed: ipywidgets closes what it collects
-
     def __init__(
         self,
         network: str | Graph = "WDWD",
@@ -93,7 +92,6 @@ class TilingExplorer(W.VBox):
     ) -> None:
         self.scene = TilingScene(network, device, precision, halo)
         self.scene.hatch = unique("rl-hatch")
-        self._following = False
         self.controls = self._make_controls()
         marks = self.scene.marks
         self.scales = {
@@ -132,18 +130,7 @@ class TilingExplorer(W.VBox):
         super().__init__(self._layout())
         self.add_class("rl-explorer")
         self.add_class("rl-tiling")
-        self._listen()
-
-    def reset(self, *_: Any) -> None:
-        """Everything back to how the explorer was made."""
-        self.scene.reset()
-        self._follow()
-
-    def close(self) -> None:
-        """Take the explorer off the page, its driver with it (which would listen on otherwise)."""
-        if self.driver is not None:
-            self.driver.close()
-        super().close()
+        self._listen(_MENUS, _SLIDERS)
 
     # -- making ------------------------------------------------------------------------------------------------------
 
@@ -230,13 +217,6 @@ class TilingExplorer(W.VBox):
             Names({name: self.controls[name] for name in _MENUS}),
         ]
 
-    def _listen(self) -> None:
-        for name in _MENUS:
-            self.controls[name].observe(self._choose, "value")
-        for name in _SLIDERS:
-            self.controls[name].observe(self._slide, "value")
-        self.reset_button.on_click(self.reset)
-
     # -- following ---------------------------------------------------------------------------------------------------
 
     def _slide(self, change: Any) -> None:
@@ -246,14 +226,6 @@ class TilingExplorer(W.VBox):
         scene, c = self.scene, self.controls
         scene.depth, scene.tile_step, scene.memory_step = c["depth"].value, c["tile"].value, c["memory"].value
 
-    def _choose(self, change: Any) -> None:
-        """A menu chose: the model makes other tables."""
-        if self._following:
-            return
-        name = next(n for n, control in self.controls.items() if control is change["owner"])
-        setattr(self.scene, name, change["new"])
-        self._follow()
-
     def _follow(self) -> None:
         """Bring menus, sliders and tables to what the scene says. The driver does the rest."""
         scene, c = self.scene, self.controls
@@ -261,9 +233,7 @@ class TilingExplorer(W.VBox):
         try:
             c["network"].value, c["halo"].value = scene.network, scene.halo
             c["device"].value = _choice(c["device"].options, scene.device)
-            if tuple(c["precision"].options) != tuple(scene.device.precisions()):
-                c["precision"].options = scene.device.precisions()
-            c["precision"].value = scene.precision
+            self._follow_precision()
             c["depth"].max, c["tile"].max = scene.layers, len(scene.tiles) - 1
             for name, step in scene.controls.items():
                 c[name].value = step
