@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from ..errors import unknown_name, whole
-from .engines import ENGINES, Engine, engine_named, kinds_of
+from .engines import ENGINES, KINDS, Engine, engine_named, kinds_of
 from .errors import MeasureError
 from .measurement import Measurement
 
@@ -59,7 +59,7 @@ def chain_seconds(m: Measurement, depth: int, elements: int, engine: str, terms:
     how, kinds = engine_named(engine), kinds_of(depth)
     elements = whole("elements", elements)
     kernels = [kinds] if how.fused else [(kind,) for kind in kinds]
-    return sum(_kernel_seconds(m, how, kernel, elements, chosen) for kernel in kernels)
+    return sum(_kernel_seconds(m, how, k, elements, _arrays(how, i, depth), chosen) for i, k in enumerate(kernels))
 
 
 def chain_band(m: Measurement, depth: int, elements: int, engine: str, factor: float = 1.5) -> tuple[float, float]:
@@ -86,33 +86,41 @@ def term_by_term(m: Measurement, depth: int, elements: int, engine: str) -> dict
     return found
 
 
-def _kernel_seconds(m: Measurement, how: Engine, kinds: Sequence[str], elements: int, terms: frozenset[str]) -> float:
+def _kernel_seconds(
+    m: Measurement, how: Engine, kinds: Sequence[str], elements: int, arrays: int, terms: frozenset[str]
+) -> float:
     """Of one kernel: call + new pages + max(memory, arithmetic), as far as these are counted."""
-    seconds = _memory_seconds(m, how, elements, terms)
+    working_set = float(arrays * _ITEM * elements)
+    seconds = _memory_seconds(m, how, elements, working_set, terms)
     if terms & {"arithmetic", "operator kinds"}:
         seconds = max(seconds, _arithmetic_seconds(m, how, kinds, elements, "operator kinds" in terms))
     if "calls" in terms:
         seconds += _of_library(m.call_seconds, how.library)
     if "fresh pages" in terms and how.fresh:
-        seconds += _ITEM * elements * m.fresh_at(_working_set(how, elements))
+        seconds += _ITEM * elements * m.fresh_at(working_set)
     return seconds
 
 
-def _memory_seconds(m: Measurement, how: Engine, elements: int, terms: frozenset[str]) -> float:
+def _memory_seconds(m: Measurement, how: Engine, elements: int, working_set: float, terms: frozenset[str]) -> float:
     moved = 2 * _ITEM * elements
-    at = _working_set(how, elements) if "working set" in terms else m.working_sets[-1]
+    at = working_set if "working set" in terms else m.working_sets[-1]
     kind = "in place" if "in place" in terms and how.arrays == 1 else "copy"
     return moved / m.bandwidth_at(at, kind)
 
 
 def _arithmetic_seconds(m: Measurement, how: Engine, kinds: Sequence[str], elements: int, by_kind: bool) -> float:
     each = _of_library(m.element_seconds, how.library)
-    mean = sum(each[kind] for kind in each if kind != "base") / (len(each) - 1)
-    return elements * (each["base"] + sum(each[kind] if by_kind else mean for kind in kinds))
+    mean = sum(each[kind] for kind in KINDS) / len(KINDS)
+    return elements * max(each["least"], each["offset"] + sum(each[kind] if by_kind else mean for kind in kinds))
 
 
-def _working_set(how: Engine, elements: int) -> float:
-    return float(how.arrays * _ITEM * elements)
+def _arrays(how: Engine, place: int, depth: int) -> int:
+    """How many arrays were used since the ones of this kernel were used last, when a chain runs again and again.
+
+    With two arrays in turns the first kernel reads the input, which the round before has left behind by two arrays,
+    and the second one writes the array that was last used before the input.
+    """
+    return how.chain_arrays if depth > 1 and place < 2 else how.arrays
 
 
 def _of_library(found: Mapping[str, T], library: str) -> T:

@@ -36,6 +36,8 @@ class Engine:
         One kernel for the whole chain, not one per operator.
     arrays : int
         How many arrays a kernel works on: its input and its output, or one array in place.
+    chain_arrays : int
+        How many arrays a chain of two or more operators works on.
     fresh : bool
         Every result gets a new array.
     """
@@ -44,6 +46,7 @@ class Engine:
     library: str
     fused: bool
     arrays: int
+    chain_arrays: int
     fresh: bool
     prepare: Callable[[Sequence[str], np.ndarray], Program]
 
@@ -216,11 +219,11 @@ def loop_source(kinds: Sequence[str]) -> str:
 ENGINES: Mapping[str, Engine] = {
     e.name: e
     for e in (
-        Engine("numpy fresh", "numpy", False, 2, True, _fresh),
-        Engine("numpy in place", "numpy", False, 1, False, _in_place),
-        Engine("numpy ping-pong", "numpy", False, 2, False, _ping_pong),
-        Engine("numexpr", "numexpr", True, 2, False, _numexpr),
-        Engine("numba", "numba", True, 2, False, _numba),
+        Engine("numpy fresh", "numpy", False, 2, 2, True, _fresh),
+        Engine("numpy in place", "numpy", False, 1, 1, False, _in_place),
+        Engine("numpy ping-pong", "numpy", False, 2, 3, False, _ping_pong),
+        Engine("numexpr", "numexpr", True, 2, 2, False, _numexpr),
+        Engine("numba", "numba", True, 2, 2, False, _numba),
     )
 }
 

@@ -16,7 +16,7 @@ from .levels import Level, find_levels, interpolate, not_rising_inwards, rising_
 from .products import best
 
 #: Version of the JSON; another one is measured anew.
-VERSION = 1
+VERSION = 2
 
 #: Median over fastest time from which on a measurement is called noisy.
 NOISY = 1.5
@@ -83,7 +83,8 @@ class Measurement:
     call_seconds : mapping of str to float
         What one call of a library costs before it computes anything.
     element_seconds : mapping of str to mapping of str to float
-        By library: seconds per element of each kind of operator in the nearest cache; "base" is that of the loop.
+        By library: seconds per element of each kind of operator in the nearest cache. A loop takes "offset" and its
+        operators, but no less than "least".
     """
 
     place: Place

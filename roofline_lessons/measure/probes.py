@@ -22,6 +22,10 @@ ARRAYS: Mapping[str, tuple[int, int]] = {"copy": (2, 2), "in place": (1, 2), "re
 #: How many working sets are measured, and the smallest in bytes.
 SIZES, SMALLEST = 16, 1 << 15
 
+#: From so many bytes on NumPy asks the system for huge pages (numpy/_core/src/multiarray/alloc.c), which are quicker to
+#: look up. So smaller arrays are allocated each for itself, as a program's are; a part of a large one would be faster.
+HUGE_PAGES_BYTES = 1 << 22
+
 #: So few elements take no time of their own. Not one: NumPy treats a single element in place as arrays that overlap.
 EMPTY = 16
 
@@ -41,7 +45,7 @@ def working_sets(largest: int) -> list[int]:
 
 
 class Probes:
-    """Passes over two buffers that hold the largest working set.
+    """Passes over arrays of any size up to the largest working set.
 
     Parameters
     ----------
@@ -53,7 +57,8 @@ class Probes:
 
     def __init__(self, largest: int, library: str) -> None:
         self.library = library
-        self._a, self._b = aligned(largest // 4), aligned(largest // 8)
+        self._large = aligned(largest // 4), aligned(largest // 8)
+        self._small: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def bandwidth(self, kind: str, working_set: int) -> Run:
         """Passes of a kind over a working set of so many bytes."""
@@ -85,7 +90,13 @@ class Probes:
         return repeated(call)
 
     def _arrays(self, elements: int) -> tuple[np.ndarray, np.ndarray]:
-        return self._a[:elements], self._b[:elements]
+        """Two arrays of so many elements; beyond half of the largest working set the second is shorter, and unused."""
+        if 4 * elements >= HUGE_PAGES_BYTES:
+            a, b = self._large
+            return a[:elements], b[:elements]
+        if elements not in self._small:
+            self._small[elements] = aligned(elements), aligned(elements)
+        return self._small[elements]
 
 
 def _numpy_passes(kind: str, a: np.ndarray, b: np.ndarray) -> Run:
