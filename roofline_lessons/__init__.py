@@ -31,16 +31,13 @@ _LAZY = {
     "FuseByHand": "widgets",
     "FusionExplorer": "widgets",
     "ModelReport": "widgets",
+    "NodeExplorer": "widgets",
     "RooflineExplorer": "widgets",
     "SelfCheck": "widgets",
     "TilingExplorer": "widgets",
-    "engines": "engines",
-    "plots": "plots",
     "Idea": "teaching",
     "check": "teaching",
     "compare": "teaching",
-    "measure": "measure",
-    "measure_plots": "measure_plots",
     "predict": "teaching",
     "progress": "teaching",
     "quiz": "teaching",
@@ -56,18 +53,30 @@ _LAZY = {
     "write_onnx": "readers",
 }
 
+#: Modules that are loaded on first use, too.
+_MODULES = {
+    "engine_plots": "plots.engines",
+    "engines": "engines",
+    "kernel_plots": "plots.kernels",
+    "measure": "measure",
+    "measure_plots": "plots.measured",
+    "network_plots": "plots.networks",
+    "plots": "plots",
+}
+
 __all__ = [
     "Device", "Estimate", "Fact", "FusionError", "Graph", "GraphBuilder", "GraphError", "Kernel", "KernelEstimate",
     "MemoryLevel", "ModelFileError", "ModelFileWarning", "Operator", "Plan", "Precision", "Tensor", "UnknownNameError",
     "attainable", "best_plan", "choose_tiles", "device", "devices", "estimate", "fuse", "networks", "number",
-    "precision", "si", "unfused", *_LAZY,
+    "precision", "si", "unfused", *_LAZY, *_MODULES,
 ]  # fmt: skip
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f".{_LAZY[name]}", __name__)
-    return module if name == _LAZY[name] else getattr(module, name)
+    if name in _MODULES:
+        return importlib.import_module(f".{_MODULES[name]}", __name__)
+    if name in _LAZY:
+        return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

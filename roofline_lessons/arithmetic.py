@@ -23,7 +23,7 @@ def run_operator(op: Operator, inputs: Sequence[Array]) -> Array:
     Raises
     ------
     GraphError
-        A kind that only files of other programs bring (`foreign.py`): it is counted, not computed.
+        A kind that only files of other programs bring (`operators/foreign.py`): it is counted, not computed.
     """
     if op.kind not in RUN:
         raise GraphError(f"{op.name}: what {op.kind} computes is not in this package; it is only counted.")

@@ -1,7 +1,7 @@
 """The graph of a network: tensors, the operators that make them, and who reads what.
 
 An operator carries its `Work` (multiply-accumulates, other arithmetic, elements read and written), which
-`operators.py` works out when a `GraphBuilder` makes it. So everything behind this file is plain counting.
+`operators` works out when a `GraphBuilder` makes it. So everything behind this file is plain counting.
 """
 
 from __future__ import annotations

@@ -73,6 +73,17 @@ def percent(share: float) -> str:
     return f"{math.floor(100 * share + 0.5)} %"
 
 
+def counted(count: int, one: str) -> str:
+    """A count of things whose plural ends in s.
+
+    Examples
+    --------
+    >>> counted(1, "kernel"), counted(3, "kernel")
+    ('1 kernel', '3 kernels')
+    """
+    return f"{count} {one}{'' if count == 1 else 's'}"
+
+
 def _plain(text: str, exponent: int) -> str:
     """Digits with the point after the digit number `exponent`, zeros filled in."""
     if exponent < 0:

@@ -9,12 +9,14 @@ from ..graph import Graph, Operator
 from .dominators import Partition
 from .kernel import why_not_one_kernel
 from .legality import working_producers
+from .options import described
 from .plan import Plan
 from .rules import RuleSet, objection, rule_set
 from .subgraphs import find
 from .tiling import Tiling
 
 
+@described
 def fuse(
     graph: Graph,
     rules: str | RuleSet | None = None,
@@ -32,16 +34,14 @@ def fuse(
     graph : Graph
     rules : str or RuleSet
         The greedy pass of a compiler under these rules; "epilogue" when neither rules nor groups are given.
-    depth : int, optional
-        The most operators one kernel may hold. 1 is unfused.
+    {depth}
     groups : sequence of sequence of str, optional
         By hand instead: names of the operators of each kernel. Operators that are not named run alone.
-    tile : int or (height, width), optional
-        Tile of kernels with several windowed operators; the whole output when not given.
-    halo : str
-        "recompute", "cache rows" or "cache all".
-    fold : bool, optional
-        Fold batch norms into convolutions; by default what the rule set does, by hand no.
+    {tile}
+        By default the whole.
+    {halo}
+    {fold}
+        By default what the rule set does; by hand no.
 
     Returns
     -------

@@ -252,3 +252,20 @@ def model_file_error(path: Path, reason: str, node: str | None = None) -> ModelF
 
 def _warn(message: str) -> None:
     warnings.warn(message, ModelFileWarning, stacklevel=4)
+
+
+class NodeOfFile:
+    """What a node of any file can do while it is turned into operators of an assembly."""
+
+    name: str
+    assembly: Assembly
+
+    def before(self, kind: str, tensors: Sequence[Tensor], suffix: str, **a: Any) -> Tensor:
+        """An operator whose result only this node sees."""
+        name = f"{self.name}/{suffix}"
+        (made,) = self.assembly.emit(name, kind, tensors, [(name, tensors[0].bits)], **a)
+        return made
+
+    def reshaped(self, tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """A view with another shape; the tensor itself where the shape is the same."""
+        return tensor if tensor.shape == shape else self.before("reshape", [tensor], "view", shape=shape)

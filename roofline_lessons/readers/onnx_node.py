@@ -11,7 +11,7 @@ from onnx import AttributeProto, NodeProto
 
 from ..errors import GraphError
 from ..graph import Tensor
-from .assembly import Assembly, NotKnown, Value, known_shape
+from .assembly import Assembly, NodeOfFile, NotKnown, Value, known_shape
 from .onnx_constants import BITS
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def attributes(proto: NodeProto) -> dict[str, Any]:
     return {a.name: _READ_ATTRIBUTE[a.type](a) for a in proto.attribute if a.type in _READ_ATTRIBUTE}
 
 
-class Node:
+class Node(NodeOfFile):
     """One node while it is turned into operators.
 
     Parameters
@@ -154,16 +154,6 @@ class Node:
         if self.on_integers or (len(tensors) == 1 and tensors[0].name in self.scope.on_integers):
             self.scope.on_integers |= {t.name for t in made}
         return made
-
-    def before(self, kind: str, tensors: Sequence[Tensor], suffix: str, **a: Any) -> Tensor:
-        """An operator whose result only this node sees."""
-        name = f"{self.name}/{suffix}"
-        (made,) = self.assembly.emit(name, kind, tensors, [(name, tensors[0].bits)], **a)
-        return made
-
-    def reshaped(self, tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
-        """A view with another shape; the tensor itself where the shape is the same."""
-        return tensor if tensor.shape == shape else self.before("reshape", [tensor], "view", shape=shape)
 
     def define(self, output: int, value: Value) -> None:
         if output < len(self.outputs) and self.outputs[output]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import GraphError
 from ..graph import Tensor
-from .assembly import Assembly, NotKnown, Value, known_shape
+from .assembly import Assembly, NodeOfFile, NotKnown, Value, known_shape
 from .tflite_file import TYPES, Contents, FileOperator, FileTensor
 
 #: Our axes of an image, as axes of the file, and the other way round.
@@ -89,7 +89,7 @@ def _value(t: FileTensor, name: str) -> Value:
     return Value(name, known_shape(name, t.shape), TYPES[t.dtype][0], t.dtype, data=t.data)
 
 
-class Node:
+class Node(NodeOfFile):
     """One operator while it is turned into ours.
 
     Parameters
@@ -204,16 +204,6 @@ class Node:
         if self.flow.known(self.outputs[output]):
             raise GraphError(f"it makes {made.name!r:.80}, which exists already")
         (self.flow.image if image else self.flow.plain)[self.outputs[output]] = made
-
-    def before(self, kind: str, tensors: Sequence[Tensor], suffix: str, **a: Any) -> Tensor:
-        """An operator whose result only this node sees."""
-        name = f"{self.name}/{suffix}"
-        (made,) = self.assembly.emit(name, kind, tensors, [(name, tensors[0].bits)], **a)
-        return made
-
-    def reshaped(self, tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
-        """A view with another shape; the tensor itself where the shape is the same."""
-        return tensor if tensor.shape == shape else self.before("reshape", [tensor], "view", shape=shape)
 
 
 def _as_image(shape: tuple[int, ...]) -> tuple[int, ...]:

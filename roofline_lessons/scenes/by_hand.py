@@ -7,7 +7,6 @@ words of `Plan.why_not`, and nothing else changes.
 from __future__ import annotations
 
 import functools
-import html
 from collections.abc import Iterable, Sequence
 
 from ..cost import Estimate, estimate
@@ -15,10 +14,11 @@ from ..device import Device
 from ..errors import FusionError, unknown_name
 from ..fusion import RULE_SETS, Plan, Saved, best_plan, choose_tiles, fuse, unfused
 from ..graph import Graph, Operator
-from ..text import number, si
+from ..text import counted
+from . import by_hand_words as words
 from .by_hand_graph import Edge, cuts, edges_of, graph_of
-from .by_hand_picture import Layout, bars, kernel_letter, layout, picture
-from .roofline import as_device, closest_precision
+from .by_hand_picture import Layout, layout
+from .controls import as_device, closest_precision, first_precision
 
 
 class ByHandScene:
@@ -42,6 +42,8 @@ class ByHandScene:
     status : str
         What the last change did, or why it was refused.
     refused : bool
+    told : int
+        How often `status` was set.
     rules : str or None
         The rule set that made the plan; None when a person did.
 
@@ -61,6 +63,9 @@ class ByHandScene:
     (True, 7)
     """
 
+    #: Id of the arrow tips; each picture on a page needs its own (`TilingScene.hatch`).
+    tip = "rl-tip"
+
     def __init__(
         self,
         network: str | Graph = "MobileNetV2 block",
@@ -71,10 +76,8 @@ class ByHandScene:
         self.title = network.name if isinstance(network, Graph) else network
         self.edges = edges_of(self.graph)
         self._device = as_device(device)
-        self._precision = closest_precision(self._device, precision)
-        if precision is not None and precision != self._precision:
-            self._device.peak_for(precision)  # says what the device has
-        self._start, self._told = (self._device, self._precision), 0
+        self._precision = first_precision(self._device, precision)
+        self._start, self.told = (self._device, self._precision), 0
         self._best: tuple[tuple[Device, str], float] | None = None  # found once for a device and a precision
         self.reset()
 
@@ -86,12 +89,12 @@ class ByHandScene:
         if first is second:
             return self._refuse(f"{a} and {b} share a kernel already.")
         if reason := self.plan.why_not(a, b):
-            return self._refuse(self._about(a, b, reason))
+            return self._refuse(words.about_refusal(self, a, b, reason))
         others = [k.operators for k in self.plan.kernels if k not in (first, second)]
         before = self.estimate
         if reason := self._become([*others, (*first.operators, *second.operators)]):
-            return self._refuse(self._about(a, b, reason))
-        self._tell(f"Merged {a} and {b}: {_change(before, self.estimate)}.")
+            return self._refuse(words.about_refusal(self, a, b, reason))
+        self._tell(f"Merged {a} and {b}: {words.change(before, self.estimate)}.")
         return None
 
     def split(self, a: str, b: str) -> str | None:
@@ -104,7 +107,7 @@ class ByHandScene:
         for parts in cuts(self.graph, kernel, a, b):
             reason = self._become([*others, *parts])
             if reason is None:
-                self._tell(f"Split {a} from {b}: {_change(before, self.estimate)}.")
+                self._tell(f"Split {a} from {b}: {words.change(before, self.estimate)}.")
                 return None
         return self._refuse(reason or f"{a} and {b} cannot be separated.")
 
@@ -121,7 +124,7 @@ class ByHandScene:
         except FusionError as error:
             return self._refuse(str(error))
         self._history.append((plan, rules))
-        self._tell(f"“{rules}” ({RULE_SETS[rules].whose}): {_change(self.unfused, self.estimate)}.")
+        self._tell(f"“{rules}” ({RULE_SETS[rules].whose}): {words.change(self.unfused, self.estimate)}.")
         return None
 
     def undo(self) -> None:
@@ -136,16 +139,13 @@ class ByHandScene:
                 break
             except FusionError:
                 continue
-        self._tell(f"Undone: {_kernels(len(self.plan))} again.")
-
-    #: Id of the arrow tips; each picture on a page needs its own (`TilingScene.hatch`).
-    tip = "rl-tip"
+        self._tell(f"Undone: {counted(len(self.plan), 'kernel')} again.")
 
     def reset(self) -> None:
         """Unfused again, on the first device, with nothing to undo."""
         self._device, self._precision = self._start
         self._history: list[tuple[Plan, str | None]] = [(unfused(self.graph), None)]
-        self._tell(f"Unfused: {_kernels(len(self.plan))}. Merge two neighbours with the + between them.")
+        self._tell(f"Unfused: {counted(len(self.plan), 'kernel')}. Merge two neighbours with the + between them.")
 
     def move_to(self, device: str | Device, precision: str | None = None) -> str | None:
         """Take the plan to another device or precision. None, or the sentence that says what does not fit there."""
@@ -199,26 +199,14 @@ class ByHandScene:
     def _tiled(self, plan: Plan) -> Plan:
         return choose_tiles(plan, self._device, self._precision)
 
-    def _about(self, a: str, b: str, reason: str) -> str:
-        """A refusal that begins with what was clicked, and says which others that would bring along."""
-        start = "not fused: "
-        if not reason.startswith(start) or reason.startswith(f"{start}{a} and {b} "):
-            return reason
-        beside = {name: self._beside(name) for name in (a, b)}
-        along = [f"{name} stands in a kernel with {_listed(others)}" for name, others in beside.items() if others]
-        return f"{start}{a} and {b}. {'; '.join([*along, reason.removeprefix(start)])}"
-
-    def _beside(self, name: str) -> list[str]:
-        return [op.name for op in self.plan.kernel_of(name).operators if op.name != name]
-
     def _refuse(self, sentence: str) -> str:
         self.status, self.refused = sentence, True
-        self._told += 1
+        self.told += 1
         return sentence
 
     def _tell(self, sentence: str) -> None:
         self.status, self.refused = sentence, False
-        self._told += 1
+        self.told += 1
 
     # -- what it costs -----------------------------------------------------------------------------------------------
 
@@ -261,92 +249,14 @@ class ByHandScene:
     @property
     def sentence(self) -> str:
         """What is seen, in two sentences."""
-        est = self.estimate
-        slowest = max(range(len(self.plan)), key=lambda i: est.kernels[i].seconds)
-        kernel = est.kernels[slowest]
-        return (
-            f"{self.title} on {self._device.name} at {self._precision}: {_kernels(len(self.plan))} with "
-            f"{si(est.dram_bytes, 'B')} of DRAM traffic take {si(est.seconds, 's')}, {number(self.speed_up)} times as "
-            f"fast as unfused. The slowest kernel is {kernel_letter(slowest)}, {kernel.name}. It is "
-            f"{kernel.bound}{'' if kernel.bound == 'balanced' else '-bound'}:{kernel.because.split(':', 1)[1]}"
-        )
+        return words.sentence(self)
 
     @property
     def challenge(self) -> str:
         """The person's time against the best that the search knows."""
-        ours, best = self.estimate.seconds, self.best_seconds
-        if ours <= best * 1.000001:
-            return f"★ You have found the fastest plan that the search knows: {si(ours, 's')}."
-        return f"Your plan takes {si(ours, 's')}; the fastest that the search knows {si(best, 's')}. Can you find it?"
+        return words.challenge(self)
 
     @property
     def texts(self) -> dict[str, str]:
         """Everything that is shown as HTML: name -> text."""
-        est, before = self.estimate, self.unfused
-        role = "alert" if self.refused else "status"
-        mark = "✕ " if self.refused else ""
-        return {
-            "picture": picture(self),
-            "status": f'<div role="{role}" data-change="{self._told}" '  # the same refusal again is news again
-            f'class="rl-{"refused" if self.refused else "done"}">{mark}{html.escape(self.status)}</div>',
-            "time": f"{si(est.seconds, 's')} <small>unfused {si(before.seconds, 's')}</small>",
-            "bytes": f"{si(est.dram_bytes, 'B')} <small>unfused {si(before.dram_bytes, 'B')}</small>",
-            "speed_up": f"{number(self.speed_up)} × <small>{_kernels(len(self.plan))} of {len(before.plan)}</small>",
-            "limit": f"{est.bound} <small>{number(est.intensity)} FLOP/B, ridge "
-            f"{number(self._device.ridge(self._precision))}</small>",
-            "bars": bars(self),
-            "saved": self._saved_text(),
-            "formula": self._formula(),
-            "challenge": html.escape(self.challenge),
-            "sentence": html.escape(self.sentence),
-            "table": self._table(),
-        }
-
-    def _saved_text(self, most: int = 6) -> str:
-        if not self.saved:
-            return "None yet: every tensor goes out to DRAM and comes back."
-        parts = [
-            f"<b>{html.escape(s.tensor)}</b> {si(s.bytes_saved, 'B')} saved"
-            + (f", {si(s.after, 'B')} still travel" if s.after else "")
-            for s in self.saved
-        ]
-        more = len(parts) - most
-        rest = f" and {more} smaller one{'' if more == 1 else 's'}" if more > 0 else ""
-        return "; ".join(parts[:most]) + rest
-
-    def _formula(self) -> str:
-        """The time with its numbers put in, kernel by kernel."""
-        est = self.estimate
-        parts = [f"{kernel_letter(i)} {si(float(seconds), 's')}" for i, seconds in enumerate(est.kernel_seconds)]
-        return (
-            "time = sum over kernels of launch + max(FLOP ÷ peak, bytes ÷ bandwidth)<br>"
-            f"{si(est.seconds, 's')} = {' + '.join(parts)}"
-        )
-
-    def _table(self) -> str:
-        head = "".join(f"<th>{h}</th>" for h in "kernel|operators|time|FLOP|DRAM bytes|FLOP/B|limit".split("|"))
-        body = ""
-        for i, k in enumerate(self.estimate.kernels):
-            operators = ", ".join(html.escape(op.name) for op in k.operators)
-            cells = (kernel_letter(i), operators, si(k.seconds, "s"), si(k.flops, "FLOP"), si(k.dram_bytes, "B"),
-                     number(k.intensity), k.bound)  # fmt: skip
-            body += "<tr>" + "".join(f"<td>{c}</td>" for c in cells) + "</tr>"
-        return f'<table class="rl-table"><caption>The kernels</caption><tr>{head}</tr>{body}</table>'
-
-
-def _kernels(count: int) -> str:
-    return f"{count} kernel{'' if count == 1 else 's'}"
-
-
-def _listed(names: Sequence[str], most: int = 3) -> str:
-    """ "a, b and c"; of a long list the first ones and how many more there are."""
-    shown = list(names) if len(names) <= most else [*names[: most - 1], f"{len(names) - most + 1} others"]
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
-
-
-def _change(before: Estimate, after: Estimate) -> str:
-    """What a change did to bytes and time: "DRAM bytes 18.1 MB → 14.5 MB, time 1.20 ms → 980 µs"."""
-    return (
-        f"DRAM bytes {si(before.dram_bytes, 'B')} → {si(after.dram_bytes, 'B')}, "
-        f"time {si(before.seconds, 's')} → {si(after.seconds, 's')}"
-    )
+        return words.texts(self)

@@ -17,7 +17,7 @@ from ..fusion import Kernel
 from ..fusion.traffic import Transfer, tensor_bytes
 from ..graph import Graph, Operator, Tensor
 from ..precision import precision
-from ..text import si
+from ..text import counted, si
 
 if TYPE_CHECKING:
     from .by_hand import ByHandScene
@@ -120,13 +120,13 @@ def picture(scene: ByHandScene) -> str:
     """The scene as SVG text."""
     at = scene.layout
     kernels = scene.plan.kernels
-    parts = [_bar(y) for y in at.bars]
+    parts = [_bar(y, scene.device.memory_kind) for y in at.bars]
     parts += [part for i, kernel in enumerate(kernels) for part in _kernel(kernel, i, at)]
     parts += [_edge(scene, edge, at) for edge in scene.edges]
     parts += _outer_trips(scene, at)
     folded = {op.name for kernel in kernels for op in kernel.folded}
     parts += [_operator(op, op.name in folded, at) for op in scene.graph if not op.is_view]
-    title = f"{len(at.boxes)} operators in {len(kernels)} kernel{'' if len(kernels) == 1 else 's'}"
+    title = f"{len(at.boxes)} operators in {counted(len(kernels), 'kernel')}"
     return (
         f'<svg class="rl-graph" width="{WIDTH}" height="{at.height:g}" viewBox="0 0 {WIDTH} {at.height:g}" role="img">'
         f'<title>{title}</title><defs><marker id="{scene.tip}" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="4" '
@@ -140,10 +140,10 @@ def kernel_letter(index: int) -> str:
     return (kernel_letter(index // 26 - 1) if index >= 26 else "") + chr(ord("A") + index % 26)
 
 
-def _bar(y: float) -> str:
+def _bar(y: float, word: str) -> str:
     return (
         f'<rect class="rl-dram" x="4" y="{y:g}" width="{WIDTH - 8}" height="{_BAR}" rx="4"/>'
-        f'<text class="rl-dram-word" x="14" y="{y + 35:g}">DRAM</text>'
+        f'<text class="rl-dram-word" x="14" y="{y + 35:g}">{html.escape(word)}</text>'
     )
 
 
@@ -277,7 +277,7 @@ def _travel(scene: ByHandScene, edge: Edge) -> str:
     if any(scene.plan.kernel_of(e.reader) is kernel for e in others):
         return "the same read"  # a kernel reads a tensor once
     again = others or _is_result(scene, edge.tensor)
-    return f"{_size(scene, edge)} {'read again' if again else 'by DRAM'}"
+    return f"{_size(scene, edge)} {'read again' if again else 'by ' + html.escape(scene.device.memory_kind)}"
 
 
 def _size(scene: ByHandScene, edge: Edge) -> str:

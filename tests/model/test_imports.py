@@ -19,7 +19,6 @@ LAYERS = [
     {"errors", "frozen", "text"},
     {"precision"},
     {"device", "graph"},
-    {"foreign"},
     {"operators", "arithmetic", "timing"},
     {"builder"},
     {"networks", "fusion"},
@@ -30,7 +29,7 @@ LAYERS = [
     {"scenes"},
     {"plots"},
     {"reports"},
-    {"__main__", "kernel_plots", "measure_plots", "network_plots", "widgets"},
+    {"__main__", "widgets"},
     {"teaching"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}

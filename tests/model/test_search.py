@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 import roofline_lessons as rl
 from roofline_lessons.fusion import HALO_MODES, RULE_SETS, Tiling
-from roofline_lessons.fusion.exact import linked
 from roofline_lessons.fusion.legality import is_tiled
-from roofline_lessons.fusion.slices import Slices, depth_first_order
-from roofline_lessons.fusion.tile_search import table_of, tile_sizes
+from roofline_lessons.fusion.search.exact import linked
+from roofline_lessons.fusion.search.order import depth_first_order
+from roofline_lessons.fusion.search.slices import Slices
+from roofline_lessons.fusion.search.tiles import table_of, tile_sizes
 from roofline_lessons.fusion.tiling import tile_costs
 from roofline_lessons.graph import Work
 from tests.model.strategies import graphs
@@ -194,8 +195,8 @@ def paths(draw):
 @given(paths(), CHIPS, st.sampled_from(HALO_MODES), st.booleans())
 def test_slices_price_as_the_estimate_does_and_are_exact_on_a_path(graph, chip, halo, fold):
     """The quick way with arrays finds what the slow way over sets finds, and both say what the estimate says."""
-    from roofline_lessons.fusion import exact
-    from roofline_lessons.fusion.pricing import Pricer
+    from roofline_lessons.fusion.search import exact
+    from roofline_lessons.fusion.search.pricing import Pricer
 
     pricer = Pricer(graph, chip, rl.precision("fp32"), fold=fold, tile=None, halo=halo)
     quick = Slices(depth_first_order(graph), pricer, None).solve(len(graph))

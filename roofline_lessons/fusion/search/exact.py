@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..errors import FusionError
-from ..graph import Graph, Operator
-from .kernel import Kernel
-from .legality import working_producers
+from ...errors import FusionError
+from ...graph import Graph, Operator
+from ..kernel import Kernel
+from ..legality import working_producers
 from .pricing import Pricer
 
 Joins = Callable[[Sequence[Operator]], bool]

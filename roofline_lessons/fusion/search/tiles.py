@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..device import Device
-from ..errors import FusionError
-from ..graph import Operator, Tensor
-from ..operators import is_elementwise
-from ..precision import Precision
-from ..timing import kernel_seconds
-from .tiling import Tiling, unclipped_interval
-from .traffic import tensor_bytes
+from ...device import Device
+from ...errors import FusionError
+from ...graph import Operator, Tensor
+from ...operators import is_elementwise
+from ...precision import Precision
+from ...timing import kernel_seconds
+from ..tiling import Tiling, unclipped_interval
+from ..traffic import tensor_bytes
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

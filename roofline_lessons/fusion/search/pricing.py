@@ -7,17 +7,17 @@ from functools import cached_property
 
 import numpy as np
 
-from ..device import Device
-from ..errors import FusionError
-from ..graph import Graph, Operator
-from ..precision import Precision
-from ..timing import kernel_seconds
-from .again import again
-from .kernel import Kernel, does_not_fit, make_kernel, on_chip_transfers
-from .legality import folded_flops
-from .tile_search import TileTable, best_tiling, table_of, table_seconds, tile_bytes
-from .tiling import Tiling
-from .traffic import Transfer, tensor_bytes
+from ...device import Device
+from ...errors import FusionError
+from ...graph import Graph, Operator
+from ...precision import Precision
+from ...timing import kernel_seconds
+from ..again import again
+from ..kernel import Kernel, does_not_fit, make_kernel, on_chip_transfers
+from ..legality import folded_flops, why_not_folded
+from ..tiling import Tiling
+from ..traffic import Transfer, tensor_bytes
+from .tiles import TileTable, best_tiling, table_of, table_seconds, tile_bytes
 
 
 class Pricer:
@@ -58,6 +58,13 @@ class Pricer:
             return make_kernel(self.graph, operators, self.fold, self.fastest_tile(kernel))
         self._check_fits(kernel)
         return kernel
+
+    def folds_into(self, op: Operator) -> Operator | None:
+        """The convolution that takes a batch norm up, where it may and batch norms are folded at all."""
+        if not self.fold or op.kind != "batch_norm":
+            return None
+        conv = self.graph.producers.get(op.inputs[0].name)
+        return conv if conv is not None and why_not_folded(self.graph, op, (conv, op)) is None else None
 
     def seconds(self, kernel: Kernel) -> float:
         more = again(kernel, self.device, self.p)

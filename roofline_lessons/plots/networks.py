@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from .cost import BOUNDS, Estimate
-from .plots import Picture
-from .scenes.roofline_marks import BOUND_COLORS
-from .text import percent, si
+from ..cost import BOUNDS, Estimate
+from ..scenes.roofline_marks import BOUND_COLORS
+from ..text import percent, si
+from .picture import INK, Picture
 
 _HATCHES = {"compute": "", "memory": "//", "launch": "..", "balanced": "xx"}
 _WORDS = {"compute": "arithmetic", "memory": "memory", "launch": "launch", "balanced": "balanced"}
-_INK = "#1c1f26"
 _NARROW = 0.09  # of the width of a whole bar: a part that is narrower has no words in it
 
 #: Device -> plan -> its estimate.
@@ -87,6 +86,6 @@ def _bar(axes: Axes, y: float, est: Estimate, whole: float) -> None:
         if width > _NARROW:
             words = _label(bound, share) if width > 2 * _NARROW else percent(share)
             box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
-            axes.text(left + width / 2, y, words, ha="center", va="center", fontsize=9, color=_INK, bbox=box)
+            axes.text(left + width / 2, y, words, ha="center", va="center", fontsize=9, color=INK, bbox=box)
         left += width
-    axes.text(left + 0.012, y, si(est.seconds, "s"), va="center", fontsize=11, color=_INK)
+    axes.text(left + 0.012, y, si(est.seconds, "s"), va="center", fontsize=11, color=INK)

@@ -9,17 +9,16 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 
-from .cost import Estimate
-from .fusion.legality import working_readers
-from .graph import Graph
-from .plots import Picture
-from .scenes.by_hand_picture import kernel_letter
-from .text import si
+from ..cost import Estimate
+from ..fusion.legality import working_readers
+from ..graph import Graph
+from ..scenes.by_hand_picture import kernel_letter
+from ..text import counted, si
+from .picture import FAINT, INK, Picture
 
 #: Fills of kernels in turn; letters and gaps say the same.
 _FILLS = ("#cfe3f2", "#fde3cf", "#d5eee3", "#f3dbe8")
 _EDGES = ("#0072b2", "#d55e00", "#009e73", "#a23b72")
-_INK, _FAINT = "#1c1f26", "#5b6270"
 _ROW = 0.62  # height of a box; rows are 1 apart
 
 
@@ -62,13 +61,12 @@ def text(estimates: Mapping[str, Estimate]) -> list[str]:
 
 
 def _cost(est: Estimate) -> str:
-    count = len(est.kernels)
-    return f"{count} kernel{'' if count == 1 else 's'}, {si(est.dram_bytes, 'B')}, {si(est.seconds, 's')}"
+    return f"{counted(len(est.kernels), 'kernel')}, {si(est.dram_bytes, 'B')}, {si(est.seconds, 's')}"
 
 
 def _heads(axes: Axes, place: Mapping[str, int]) -> None:
     for name, x in place.items():
-        axes.text(x + 0.5, -0.62, name.replace("batch_norm", "norm"), ha="center", fontsize=10, color=_INK)
+        axes.text(x + 0.5, -0.62, name.replace("batch_norm", "norm"), ha="center", fontsize=10, color=INK)
 
 
 def _skips(axes: Axes, graph: Graph, place: Mapping[str, int]) -> None:
@@ -77,21 +75,21 @@ def _skips(axes: Axes, graph: Graph, place: Mapping[str, int]) -> None:
         for reader in working_readers(graph, graph[name]):
             if place[reader.name] != x + 1:
                 end, top = place[reader.name] + 0.5, -1.55
-                axes.plot([x + 0.5, x + 0.5, end, end], [-1.05, top, top, -1.05], color=_FAINT, linewidth=1.5)
-                axes.plot([end], [-1.08], marker="v", color=_FAINT, markersize=6)
-                axes.text((x + 0.5 + end) / 2, top - 0.1, f"read again by {reader.name}", ha="center", color=_FAINT)
+                axes.plot([x + 0.5, x + 0.5, end, end], [-1.05, top, top, -1.05], color=FAINT, linewidth=1.5)
+                axes.plot([end], [-1.08], marker="v", color=FAINT, markersize=6)
+                axes.text((x + 0.5 + end) / 2, top - 0.1, f"read again by {reader.name}", ha="center", color=FAINT)
 
 
 def _row(axes: Axes, row: int, name: str, est: Estimate, place: Mapping[str, int]) -> None:
-    axes.text(-0.15, row, name, ha="right", va="center", fontsize=11, color=_INK)
+    axes.text(-0.15, row, name, ha="right", va="center", fontsize=11, color=INK)
     for i, kernel in enumerate(est.plan.kernels):
         places = sorted(place[op.name] for op in kernel.operators)
         for _, run in groupby(enumerate(places), key=lambda p: p[1] - p[0]):
             xs = [x for _, x in run]
             _box(axes, row, xs[0], xs[-1] + 1, kernel_letter(i), i)
         for op in kernel.folded:
-            axes.text(place[op.name] + 0.5, row, "folded", ha="center", va="center", fontsize=8, color=_FAINT)
-    axes.text(len(place) + 0.1, row, _cost(est), va="center", fontsize=10, color=_INK)
+            axes.text(place[op.name] + 0.5, row, "folded", ha="center", va="center", fontsize=8, color=FAINT)
+    axes.text(len(place) + 0.1, row, _cost(est), va="center", fontsize=10, color=INK)
 
 
 def _box(axes: Axes, row: int, start: int, end: int, letter: str, index: int) -> Text:
@@ -102,4 +100,4 @@ def _box(axes: Axes, row: int, start: int, end: int, letter: str, index: int) ->
             facecolor=fill, edgecolor=edge, linewidth=1.5,
         )
     )  # fmt: skip
-    return axes.text(start + 0.5, row, letter, ha="center", va="center", fontsize=10, color=_INK)
+    return axes.text(start + 0.5, row, letter, ha="center", va="center", fontsize=10, color=INK)

@@ -1,27 +1,29 @@
 """Looking for the fastest plan, and for the fastest tile of each kernel of a plan.
 
 Exact where each operator reads the one before it (a chain, also with side inputs that skip ahead): `slices.py`. Exact,
-too, on small graphs with branches: `exact.py`. On larger ones the kernels are slices of one order of the
-operators (`slices.depth_first_order`), and the greedy plans of the rule sets compete; that may miss the best.
+too, on small graphs with branches: `exact.py`. On larger ones the kernels are slices of one order of the operators
+(`order.py`), and the greedy plans of the rule sets compete; that may miss the best.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..device import Device
-from ..errors import FusionError, whole
-from ..graph import Graph, Operator
-from ..precision import Precision, precision
+from ...device import Device
+from ...errors import FusionError, whole
+from ...graph import Graph, Operator
+from ...precision import Precision, precision
+from ..fuse import fuse
+from ..kernel import Kernel
+from ..legality import working_producers
+from ..options import described
+from ..plan import Plan
+from ..rules import RuleSet, objection, rule_set
+from ..tiling import Tiling
 from .exact import fastest
-from .fuse import fuse
-from .kernel import Kernel
-from .legality import working_producers
-from .plan import Plan
+from .order import depth_first_order
 from .pricing import Pricer
-from .rules import RuleSet, objection, rule_set
-from .slices import Slices, depth_first_order
-from .tiling import Tiling
+from .slices import Slices
 
 #: Graphs with branches are searched exactly up to so many operators.
 MOST_EXACT = 10
@@ -29,6 +31,7 @@ MOST_EXACT = 10
 _precision = precision  # the functions' parameter of the same name hides the import
 
 
+@described
 def choose_tiles(plan: Plan, device: Device, precision: str | Precision = "fp32", halo: str = "recompute") -> Plan:
     """The same kernels, each that works tile by tile with the fastest tile that fits the chip.
 
@@ -38,8 +41,7 @@ def choose_tiles(plan: Plan, device: Device, precision: str | Precision = "fp32"
     device : Device
         Where its on-chip capacity is not known, everything fits, and the whole output is one tile.
     precision : str or Precision
-    halo : str
-        "recompute", "cache rows" or "cache all".
+    {halo}
 
     Returns
     -------
@@ -67,6 +69,7 @@ def choose_tiles(plan: Plan, device: Device, precision: str | Precision = "fp32"
     return Plan(plan.graph, [k.operators for k in plan.kernels], fold=plan.fold, tiling=tilings, rules=plan.rules)
 
 
+@described
 def best_plan(
     graph: Graph,
     device: Device,
@@ -88,14 +91,12 @@ def best_plan(
     precision : str or Precision
     rules : str or RuleSet, optional
         Only kernels that this rule set makes; by default every legal kernel whose operators share tensors.
-    depth : int, optional
-        The most operators of one kernel.
-    tile : int or (height, width), optional
-        The tile of every kernel that is cut; by default each has the fastest of those that fit (`choose_tiles`).
-    halo : str
-        "recompute", "cache rows" or "cache all".
-    fold : bool, optional
-        Fold batch norms into convolutions; by default what the rule set does, without one yes.
+    {depth}
+    {tile}
+        By default each has the fastest of those that fit (`choose_tiles`).
+    {halo}
+    {fold}
+        By default what the rule set does; without one yes.
 
     Returns
     -------
@@ -114,7 +115,7 @@ def best_plan(
     may be done. Where each operator reads the one before it, dynamic programming over the ends of kernels is exact,
     too. On other graphs each kernel is a slice of one depth-first order of the operators, and what the greedy rule
     sets find competes: good plans, not proven the best. In the latter two a kernel whose output is cut into tiles
-    holds at most `slices.MOST_HEAVY` convolutions, poolings or products; in one tile it may hold any number.
+    holds at most `tiled_slices.MOST_HEAVY` convolutions, poolings or products; in one tile it may hold any number.
 
     Examples
     --------

@@ -10,13 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
-from .measure import ENGINES, Chains, Machine, Point, Run, term_by_term
-from .plots import Picture, measured_points
-from .text import si
+from ..measure import ENGINES, Chains, Machine, Point, Run, term_by_term
+from ..text import si
+from .picture import FAINT, INK, Picture, figure_of, quiet
+from .roofs import DASHES, measured_points, roofs_of_machine
 
-_INK, _FAINT = "#1c1f26", "#5b6270"
 _COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a8a8a")
-_MARKERS, _DASHES = "osD^v", ("-", "--", "-.", ":", (0, (6, 1)))
+_MARKERS = "osD^v"
 
 
 def bandwidths(machine: Machine, kinds: Sequence[str] = ("copy", "in place", "read", "fill")) -> Figure:
@@ -34,11 +34,11 @@ def bandwidths(machine: Machine, kinds: Sequence[str] = ("copy", "in place", "re
     """
     m = machine.measurement
     axes = Picture(9, 4.6).add_subplot()
-    for kind, color, marker, dashes in zip(kinds, _COLORS, _MARKERS, _DASHES):
+    for kind, color, marker, dashes in zip(kinds, _COLORS, _MARKERS, DASHES):
         axes.plot(m.working_sets, m.bandwidth[kind], dashes, marker=marker, color=color, label=kind)
     start = m.working_sets[0]
     for level in m.levels:
-        axes.hlines(level.bytes_per_second, start, level.bytes, color=_INK, linewidth=5, alpha=0.2)
+        axes.hlines(level.bytes_per_second, start, level.bytes, color=INK, linewidth=5, alpha=0.2)
         start = level.bytes
     axes.set(xscale="log", yscale="log")
     axes.set_xlabel("working set: bytes of all arrays that the loop touches (log scale)")
@@ -63,21 +63,9 @@ def roofline(machine: Machine, points: Sequence[Point] = (), precision: str = "f
     Figure
     """
     axes = Picture(9, 5.4).add_subplot()
-    ridge, peak = machine.ridge(precision), machine.peak_for(precision)
-    x = np.geomspace(min(0.02, ridge / 50), ridge * 10, 200)
-    axes.set(xscale="log", yscale="log", xlim=(x[0], x[-1]), ylim=(x[0] * machine.bandwidth / 2, peak * 2))
-    for i, (name, bandwidth) in enumerate(machine.roofs().items()):
-        look: dict[str, Any] = (
-            {"color": _INK, "linewidth": 3} if name == "DRAM" else {"color": _FAINT, "linewidth": 1.5}
-        )
-        roof = np.minimum(peak, x * bandwidth)
-        axes.plot(x, roof, linestyle=_DASHES[i % len(_DASHES)], label=f"{name}: {si(bandwidth, 'B/s')}", **look)
-    axes.text(x[-1], peak * 1.08, f"{precision} {si(peak, 'FLOP/s')} ", ha="right", fontsize=10, color=_INK)
+    roofs_of_machine(axes, machine, precision)
     measured_points(axes, points)
     _name_points(axes, points)
-    axes.set_xlabel("arithmetic intensity, FLOP per byte (log scale)")
-    axes.set_ylabel("FLOP/s (log scale)")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     _si_axis(axes, "y", "FLOP/s")
     axes.legend(loc="lower right", frameon=False, fontsize=9)
     return _finished(axes, machine.name)
@@ -101,7 +89,7 @@ def speedups(chains: Chains) -> Figure:
     for axes, size in zip(np.atleast_1d(figure.subplots(1, len(sizes), sharey=True)), sizes):
         used = {c.run.engine for c in chains}
         names = [name for name in ENGINES if name in used]
-        for name, color, marker, dashes in zip(names, _COLORS, _MARKERS, _DASHES):
+        for name, color, marker, dashes in zip(names, _COLORS, _MARKERS, DASHES):
             own = [c for c in chains if c.run.engine == name and c.run.elements == size]
             depths = [c.run.depth for c in own]
             axes.plot(depths, [c.predicted_speedup for c in own], dashes, color=color, label=f"{name}, predicted")
@@ -110,7 +98,7 @@ def speedups(chains: Chains) -> Figure:
                 depths, [c.speedup for c in own], s=60, marker=marker, facecolors="white", edgecolors=color,
                 linewidths=1.8, zorder=3, label=f"{name}, measured",
             )  # fmt: skip
-        axes.axhline(1, color=_FAINT, linewidth=1)
+        axes.axhline(1, color=FAINT, linewidth=1)
         axes.set(xscale="log", yscale="log")
         axes.set_xticks(depths, [str(d) for d in depths])
         axes.xaxis.set_minor_locator(FixedLocator([]))
@@ -169,10 +157,6 @@ def _si_axis(axes: Axes, which: str, unit: str, every: Sequence[int] = ()) -> No
 
 
 def _finished(axes: Axes, title: str) -> Figure:
-    axes.grid(color="#e6e8ee")
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    quiet(axes)
     axes.set_title(title, loc="left", fontsize=11)
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    return figure
+    return figure_of(axes)
