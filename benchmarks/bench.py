@@ -45,6 +45,16 @@ def draw(step):
     plt.show()
 interact(draw, step=IntSlider(24, 0, 48));"""
 
+#: The least a browser can do: one line of an empty page, set at the key.
+EMPTY = """<div class="noUi-handle" tabindex="0">0</div><svg><path class="line" stroke="#000" d="M0 0V9"/></svg><script>
+  let x = 0;
+  addEventListener("keydown", () => document.querySelector("path").setAttribute("d", `M${++x} 0V9`));
+</script>"""
+
+#: `measure.parts` of tests/browser/measure.js: the page hears the key; the change is in the page; a frame begins; it
+#: is painted. Each counts from the one before.
+PARTS = ("heard", "changed", "frame", "painted")
+
 
 def main() -> None:
     print(f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} processors\n")
@@ -142,18 +152,25 @@ def timed(call: Callable[[int], Any], repeats: int = 200) -> list[float]:
 
 
 def in_the_browser() -> None:
+    from tests.browser.explorer import FIGURE
     from tests.browser.slow_line import SlowLine
 
     with lab_and_browser() as (server, browser):
         far = SlowLine(server.port, ROUND_TRIP / 2)
         print("\nfrom a key on the bandwidth slider to pixels")
+        empty = Page(browser, "svg")
+        empty.page.set_content(EMPTY)
+        measure(("an empty page with one line", empty, None))
+        empty.page.close()
         for where, port in (("here", server.port), (f"with {rl.si(ROUND_TRIP, 's')} more round trip", far.port)):
-            explorer = slider_to_pixels(server, browser, port, EXPLORER, 48)
-            row(f"explorer, {where}", explorer, 33e-3)
-            redrawn = slider_to_pixels(server, browser, port, MATPLOTLIB, 16)
-            row(f"interact + matplotlib, {where}", redrawn)
-            factor = statistics.median(redrawn) / statistics.median(explorer)
+            explorer, redrawn = Page(browser, FIGURE), Page(browser, ".widget-interact .widget-output")
+            explorer.open(server, port, EXPLORER)
+            redrawn.open(server, port, MATPLOTLIB)
+            measure((f"explorer, {where}", explorer, 33e-3), (f"interact + matplotlib, {where}", redrawn, None))
+            factor = statistics.median(redrawn.times) / statistics.median(explorer.times)
             print(f"{'  so many times faster':52}{factor:>9.1f}x{'':10}   > 10 x {'✓' if factor > 10 else '✗ MISSED'}")
+            explorer.page.close()
+            redrawn.page.close()
         far.close()
 
 
@@ -175,21 +192,45 @@ def lab_and_browser() -> Iterator[tuple[Any, Any]]:
             server.close()
 
 
-def slider_to_pixels(server: Any, browser: Any, port: int, cell: str, presses: int) -> list[float]:
-    """Seconds from a key to the painted picture, in a notebook of this one cell."""
-    from tests.browser.explorer import FIGURE, milliseconds
-    from tests.browser.lab import Lab
+class Page:
+    """A page with a slider and a picture (a CSS selector): seconds from key to painted picture, and their parts."""
 
-    page = browser.new_page(viewport={"width": 1400, "height": 1300})
-    lab = Lab(page, server, port)
-    lab.open(server.write(f"bench_{len(cell)}_{port}.ipynb", cell))
-    lab.run_all()
-    picture = FIGURE if "RooflineExplorer" in cell else ".widget-interact .widget-output"
-    page.wait_for_selector(f"{picture} img, {picture} path.line", state="attached")
-    page.wait_for_timeout(1000)
-    times = milliseconds(page, page.locator(".noUi-handle").first, picture, presses + 3)
-    page.close()
-    return [t / 1000 for t in times[3:]]
+    def __init__(self, browser: Any, picture: str) -> None:
+        self.page, self.picture = browser.new_page(viewport={"width": 1400, "height": 1300}), picture
+        self.times: list[float] = []
+        self.parts: list[list[float]] = []
+
+    def open(self, server: Any, port: int, cell: str) -> None:
+        """A notebook of this one cell, run."""
+        from tests.browser.lab import Lab
+
+        lab = Lab(self.page, server, port)
+        lab.open(server.write(f"bench_{len(cell)}_{port}.ipynb", cell))
+        lab.run_all()
+        self.page.wait_for_selector(f"{self.picture} img, {self.picture} path.line", state="attached")
+        self.page.wait_for_timeout(1000)
+
+    def press(self, presses: int = 16, warm: int = 3) -> None:
+        """Eight keys to the right and eight back; the first ones do not count."""
+        from tests.browser.explorer import milliseconds
+
+        self.page.bring_to_front()
+        times = milliseconds(self.page, self.page.locator(".noUi-handle").first, self.picture, presses)
+        parts = self.page.evaluate("() => measure.parts.splice(0)")
+        self.times += [t / 1000 for t in times[warm:]]
+        self.parts += [[part / 1000 for part in press] for press in parts[warm:]]
+
+
+def measure(*pages: tuple[str, Page, float | None], rounds: int = 3) -> None:
+    """Press and print: name, page, aim. Pages take turns, so that a busy machine is so for all of them."""
+    for _ in range(rounds):
+        for _, page, _ in pages:
+            page.press()
+    for name, page, aim in pages:
+        row(name, page.times, aim)
+        medians = [rl.si(statistics.median(part), "s", 2) for part in zip(*page.parts, strict=True)]
+        print("    of which " + ", ".join(f"{name} {part}" for name, part in zip(PARTS, medians, strict=True)))
+    print(f"    (load of this machine: {os.getloadavg()[0]:.1f} processes for {os.cpu_count()} processors)")
 
 
 if __name__ == "__main__":

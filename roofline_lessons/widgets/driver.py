@@ -45,7 +45,7 @@ class Driver(anywidget.AnyWidget):
         What a screen reader says for each control.
     """
 
-    _esm = arithmetic() + javascript("glue.js")
+    _esm = arithmetic() + javascript("marks.js") + javascript("glue.js")
 
     scene = traitlets.Unicode().tag(sync=True)
     tables = traitlets.Dict().tag(sync=True)

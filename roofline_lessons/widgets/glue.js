@@ -1,5 +1,5 @@
-// Joins the pure arithmetic (driver.js and its like) to the widgets: listens to the controls, sets the marks, one frame
-// per move.
+// Joins the pure arithmetic (driver.js and its like) to the widgets: listens to the controls, moves the marks
+// (marks.js), one frame per move.
 //
 // It runs where the page is, so a slider never waits for the kernel, and goes on when the kernel is busy, gone, or was
 // never there (an exported page). It is the only writer of the marks' traits once they exist: a late push from Python
@@ -40,14 +40,15 @@ function drive(model, controls, marks) {
       const before = shown[name] ?? {};
       const changed = Object.entries(traits).filter(([trait, value]) => !same(value, before[trait]));
       if (changed.length === 0 || !(name in marks)) continue;
+      if (moveMark(marks[name], Object.fromEntries(changed))) continue;
       // set_state, not set: the kernel is not told, so nothing comes back later
       marks[name].set_state(Object.fromEntries(changed.map(([trait, value]) => [trait, held(value)])));
     }
     shown = view;
   }
 
-  // The first change is drawn at once: bqplot's own transitions, even of no duration, take the next frame to begin, and
-  // waiting for a frame here would make that two. Changes that follow within the frame are drawn together after it.
+  // The first change is drawn at once: the next frame shows it, and has less to do. Changes that follow before that
+  // frame are drawn together in it.
   function request() {
     if (frame === null) draw();
     else more = true;
