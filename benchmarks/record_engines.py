@@ -7,9 +7,9 @@ The name stands for the machine in lesson 12. Run it while nothing else runs.
 
 import sys
 
-from roofline_lessons.engines.results import RECORDED, record
+from roofline_lessons.engines.recordings import RECORDED, record
 from roofline_lessons.measure import Bench
 
 if __name__ == "__main__":
-    RECORDED.write_text(record(sys.argv[1], Bench(rounds=15, batch_seconds=5e-3)), encoding="utf-8")
+    RECORDED.write_text(record(sys.argv[1], Bench(rounds=30, batch_seconds=1e-3)), encoding="utf-8")
     print(f"wrote {RECORDED}")

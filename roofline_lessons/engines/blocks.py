@@ -50,6 +50,39 @@ def _residual() -> Graph:
     return b.build(outputs=[b.relu(b.add(y, x))])
 
 
+def _pointwise() -> Graph:
+    """Convolutions of one pixel with a ReLU, twice: big tensors, little arithmetic."""
+    b = GraphBuilder("pointwise")
+    y = b.input("x", (1, 16, 224, 224))
+    for _ in range(2):
+        y = b.relu(b.conv2d(y, 16, 1))
+    return b.build(outputs=[y])
+
+
+def _convolutions() -> Graph:
+    """Convolutions of 3 × 3 pixels with a ReLU, twice: much arithmetic."""
+    b = GraphBuilder("convolutions")
+    y = b.input("x", (1, 32, 112, 112))
+    for _ in range(2):
+        y = b.relu(b.conv2d(y, 32, 3, padding=1))
+    return b.build(outputs=[y])
+
+
+def _separable() -> Graph:
+    """Depthwise, then pointwise convolution, three times: MobileNet's first version."""
+    b = GraphBuilder("separable")
+    y = b.input("x", (1, 64, 56, 56))
+    for _ in range(3):
+        y = b.relu6(b.batch_norm(b.conv2d(y, 64, 3, padding=1, groups=64, bias=False)))
+        y = b.relu6(b.batch_norm(b.conv2d(y, 64, 1, bias=False)))
+    return b.build(outputs=[y])
+
+
+def _big_chain() -> Graph:
+    """Eight elementwise operators on tensors four times as big as before."""
+    return elementwise_chain(elements=1 << 22)
+
+
 def _add_layer_norm() -> Graph:
     """An addition, then a layer norm: between any two halves of a transformer's layer."""
     b = GraphBuilder("add_layer_norm")
@@ -136,7 +169,11 @@ BLOCKS: Mapping[str, Callable[[], Graph]] = MappingProxyType(
         "conv_bn_relu": _conv_bn_relu,
         "inverted_residual": bottleneck,
         "residual": _residual,
+        "pointwise": _pointwise,
+        "convolutions": _convolutions,
+        "separable": _separable,
         "chain": elementwise_chain,
+        "big_chain": _big_chain,
         "gelu": _gelu,
         "add_layer_norm": _add_layer_norm,
         "layer_norm_power": _spelling(_power),

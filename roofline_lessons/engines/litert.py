@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import unknown_name, whole
 from ..fusion import Plan, fuse, unfused
 from ..graph import Graph
-from ..measure.protocol import Bench, Timing, repeated
+from ..measure.protocol import Bench, Run, Timing, repeated
 from ..readers.tflite_file import FileOperator, contents
 from .errors import EngineError
 from .merges import Merge, Node, replacements, several
@@ -33,7 +33,7 @@ from .tflite_write import TO_FILE, has_images, packed, write_tflite
 
 Model = Graph | Plan | str | PathLike[str]
 
-__all__ = ["VARIANTS", "fusions", "kinds", "run", "seconds", "twins", "write_tflite"]
+__all__ = ["VARIANTS", "fusions", "kinds", "prepared", "run", "seconds", "twins", "write_tflite"]
 
 #: Name -> (activations and constants fused, XNNPACK's kernels).
 VARIANTS: Mapping[str, tuple[bool, bool]] = {
@@ -180,8 +180,19 @@ def seconds(
     dict of str to measure.Timing
         For one run.
     """
-    ready = {variant: _made(model, variant, 0, threads) for variant in variants}
-    return (bench or Bench()).time({variant: repeated(made.invoke) for variant, made in ready.items()})
+    return (bench or Bench()).time({variant: prepared(model, variant, threads) for variant in variants})
+
+
+def prepared(model: Model, variant: str = "fused", threads: int = 1) -> Run:
+    """A model that can be timed.
+
+    Parameters
+    ----------
+    model : Graph, or path of a TensorFlow Lite file
+    variant : str
+    threads : int
+    """
+    return repeated(_made(model, variant, 0, threads).invoke)
 
 
 # -- interpreters and files -------------------------------------------------------------------------------------------
