@@ -1,9 +1,12 @@
 """Teaching: predict before you see, check your own code, keep what you did, compare fairly, trace a few lines."""
 
-from .checks import Check, Exercise, Misconception, check
+from .checks import Check, check
 from .comparison import Comparison, compare
-from .predictions import Idea, Prediction, predict, quiz
-from .record import Progress, ProgressMap, progress
+from .exercise import Exercise, Misconception
+from .feedback import Idea
+from .lesson_map import ProgressMap, progress
+from .predictions import Prediction, predict, quiz
+from .record import Progress
 from .tracing import Trace, trace
 
 __all__ = [

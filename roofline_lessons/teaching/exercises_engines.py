@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .checks import Exercise, Misconception
+from .exercise import Exercise, Misconception
 from .exercises_legality import Reads
 
 _BLOCK: Reads = {"conv": ["x"], "norm": ["conv"], "relu": ["norm"], "pool": ["relu"]}

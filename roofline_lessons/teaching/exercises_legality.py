@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .checks import Exercise, Misconception
+from .exercise import Exercise, Misconception
 
 Reads = dict[str, list[str]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .checks import Exercise, Misconception
+from .exercise import Exercise, Misconception
 
 _CACHES = [(5e4, 4e11), (1e6, 2e11), (3e7, 1e11)]
 

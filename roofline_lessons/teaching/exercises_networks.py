@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .checks import Exercise, Misconception
+from .exercise import Exercise, Misconception
 
 NETWORKS = [
     Exercise(

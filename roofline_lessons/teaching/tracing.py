@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-#: FLOP per output element of the operations that are not one operation per element; matmul and dot are counted apart.
-_FLOP_PER_ELEMENT = {"copyto": 0, "positive": 0, "astype": 0}
+#: Operations that move numbers and compute none. All others do one operation per element; a product with @ is apart.
+_MOVES = {
+    "astype", "concatenate", "copy", "copyto", "hstack", "pad", "positive", "ravel", "repeat", "reshape", "roll",
+    "stack", "take", "tile", "transpose", "vstack",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,10 @@ def trace() -> Trace:
 
 
 class TracedArray(NDArrayOperatorsMixin):
-    """An array whose operations are counted by its `Trace`. Use it like a NumPy array."""
+    """An array whose operations are counted by its `Trace`. Use it like a NumPy array.
+
+    A view of it (a slice, a reshape, a transpose) moves nothing and counts nothing; it goes by the same name.
+    """
 
     def __init__(self, values: np.ndarray, name: str, owner: Trace) -> None:
         self.values, self.name, self.owner = values, name, owner
@@ -116,6 +122,30 @@ class TracedArray(NDArrayOperatorsMixin):
     @property
     def dtype(self) -> Any:
         return self.values.dtype
+
+    @property
+    def size(self) -> int:
+        return self.values.size
+
+    @property
+    def ndim(self) -> int:
+        return self.values.ndim
+
+    @property
+    def T(self) -> TracedArray:
+        return self._view(self.values.T)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __float__(self) -> float:
+        return float(self.values)
+
+    def __getitem__(self, index: Any) -> TracedArray:
+        parts = index if isinstance(index, tuple) else (index,)
+        if all(part is None or part is ... or isinstance(part, (int, np.integer, slice)) for part in parts):
+            return self._view(np.asarray(self.values[index]))
+        return self._made("take", [self], self.values[_plain(index)], 0, None)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.values, dtype=dtype, copy=copy)
@@ -133,18 +163,37 @@ class TracedArray(NDArrayOperatorsMixin):
         return self._made(ufunc.__name__, inputs, np.asarray(values), _flops(ufunc, plain, values, method), target)
 
     def __array_function__(self, function: Any, types: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """np.sum, np.where, np.dot ...: one step, one operation per element of the largest array involved."""
-        operands = list(_arrays([*args, *kwargs.values()]))
-        values = np.asarray(function(*_deep(args), **{k: _plain(v) for k, v in kwargs.items()}))
+        """np.sum, np.where ...: one step, one operation per element of the largest array involved; a view is none."""
         name = function.__name__
         if name in ("dot", "einsum", "tensordot", "convolve"):
             raise TypeError(f"rl.trace does not know the FLOPs of np.{name}; write the product with @.")
-        per_element = _FLOP_PER_ELEMENT.get(name, 1)
-        flops = per_element * max([values.size, *(o.values.size for o in operands)])
+        operands = list(_arrays([*args, *kwargs.values()]))
+        values = np.asarray(function(*_deep(args), **{k: _plain(v) for k, v in kwargs.items()}))
+        if operands and np.shares_memory(values, operands[0].values):
+            return operands[0]._view(values)
+        flops = 0 if name in _MOVES else max([values.size, *(o.size for o in operands)])
         return self._made(name, operands, values, flops, None)
+
+    def reshape(self, *shape: Any) -> TracedArray:
+        return self._view(self.values.reshape(*shape))
+
+    def astype(self, dtype: Any) -> TracedArray:
+        return self._made("astype", [self], self.values.astype(dtype), 0, None)
 
     def sum(self, axis: Any = None) -> Any:
         return np.add.reduce(self, axis=axis)
+
+    def max(self, axis: Any = None) -> Any:
+        return np.maximum.reduce(self, axis=axis)
+
+    def min(self, axis: Any = None) -> Any:
+        return np.minimum.reduce(self, axis=axis)
+
+    def mean(self, axis: Any = None) -> Any:
+        return np.mean(self, axis=axis)
+
+    def _view(self, values: np.ndarray) -> TracedArray:
+        return TracedArray(values, self.name, self.owner)
 
     def _made(self, operation: str, inputs: Iterable[Any], values: np.ndarray, flops: int, target: Any) -> TracedArray:
         read = {i.name: i for i in inputs if isinstance(i, TracedArray)}
@@ -178,4 +227,4 @@ def _flops(ufunc: np.ufunc, inputs: tuple[Any, ...], values: Any, method: str) -
         return 2 * int(np.size(values)) * int(np.shape(inputs[0])[-1])
     if method == "reduce":
         return int(np.size(inputs[0]))
-    return _FLOP_PER_ELEMENT.get(ufunc.__name__, 1) * int(np.size(values))
+    return 0 if ufunc.__name__ in _MOVES else int(np.size(values))

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import roofline_lessons as rl
-from roofline_lessons import kernel_plots, measure_plots, network_plots, plots
+from roofline_lessons import engine_plots, kernel_plots, measure_plots, network_plots, plots
 from roofline_lessons.scenes import RooflineScene
 from roofline_lessons.scenes.by_hand import ByHandScene
+from roofline_lessons.scenes.engine_nodes import NodesScene
 from roofline_lessons.scenes.fusion import FusionScene
 from roofline_lessons.scenes.tiling import TilingScene
 
@@ -34,6 +35,7 @@ PICTURES: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "machine.svg": (lambda: rl.measure.recorded(), measure_plots.bandwidths),
     "measured_chains.svg": (lambda: fused_chains(), measure_plots.speedups),
     "engines.svg": (lambda: block_in_engines(), kernel_plots.kernels),
+    "engine_nodes.svg": (lambda: recorded_nodes(), engine_plots.nodes),
     "own_model.svg": (lambda: RooflineScene(rl.networks.ds_cnn(), device="raspberry-pi-5"), plots.roofline),
 }
 
@@ -61,6 +63,11 @@ def block_in_engines() -> dict[str, rl.Estimate]:
     return {name: rl.estimate(plan, rl.device("raspberry-pi-5"), "fp32") for name, plan in plans.items()}
 
 
+def recorded_nodes() -> NodesScene:
+    """The block of MobileNetV2 in ONNX Runtime node by node, as it was recorded."""
+    return NodesScene("inverted_residual", found=rl.engines.recorded_profiles("inverted_residual"))
+
+
 def mobilenet_on_devices() -> dict[str, dict[str, rl.Estimate]]:
     """MobileNetV2 on the devices of lesson 09, unfused and with epilogues."""
     ids = {"STM32H743": "stm32h743", "Raspberry Pi 5": "raspberry-pi-5"}
@@ -75,20 +82,28 @@ def fused_chains() -> rl.measure.Chains:
     return rl.measure.Chains(c for c in rl.measure.recorded_chains() if c.run.engine in ("numba", "numexpr"))
 
 
-def fingerprint(shown: Any) -> str:
+def fingerprint(shown: Any, plot: Callable[[Any], Any]) -> str:
     """A digest of the numbers and texts of a picture, at the digits a reader could see, and of its drawing code."""
+    content: Any
     if isinstance(shown, rl.measure.Machine):
-        content, code = [shown.name, shown.measurement.bandwidth, shown.roofs()], measure_plots
+        content = [shown.name, shown.measurement.bandwidth, shown.roofs()]
     elif isinstance(shown, rl.measure.Chains):
-        content, code = repr(shown), measure_plots
-    elif isinstance(shown, dict) and isinstance(next(iter(shown.values())), dict):
-        content, code = network_plots.text(shown), network_plots
-    elif isinstance(shown, dict):
-        content, code = kernel_plots.text(shown), kernel_plots
+        content = repr(shown)
+    elif isinstance(shown, rl.Estimate):
+        content = [k.because for k in shown.kernels]
     else:
-        content, code = [k.because for k in shown.kernels] if isinstance(shown, rl.Estimate) else shown.marks, plots
+        content = inspect.getmodule(plot).text(shown) if isinstance(shown, dict) else shown.marks
     text = json.dumps(json.loads(json.dumps(content), parse_float=lambda v: rl.number(float(v), 4)), sort_keys=True)
-    return hashlib.sha256((text + inspect.getsource(code)).encode()).hexdigest()[:16]
+    return hashlib.sha256((text + drawing_code(plot)).encode()).hexdigest()[:16]
+
+
+def drawing_code(plot: Callable[[Any], Any]) -> str:
+    """The module that draws a picture, and those beside it that it uses."""
+    own = inspect.getmodule(plot)
+    named = [value for value in vars(own).values() if inspect.isroutine(value) or inspect.isclass(value)]
+    used = {inspect.getmodule(value) for value in named} - {own}
+    beside = [module for module in used if module and module.__name__.startswith(plots.__name__)]
+    return "".join(inspect.getsource(module) for module in [own, *sorted(beside, key=lambda module: module.__name__)])
 
 
 def kept_fingerprint(path: Path) -> str:
@@ -107,7 +122,7 @@ def draw(name: str) -> None:
     with matplotlib.rc_context(settings):
         plot(shown).savefig(
             IMAGES / name,
-            metadata={"Date": None, "Description": f"fingerprint {fingerprint(shown)}"},
+            metadata={"Date": None, "Description": f"fingerprint {fingerprint(shown, plot)}"},
             facecolor="white",
         )
 

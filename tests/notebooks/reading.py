@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tomllib
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+
+from roofline_lessons.teaching.predictions import Prediction
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(p for p in NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
@@ -50,6 +53,12 @@ class Claim:
         factor = unit_factor(self.unit)
         shown = float(self.shown.replace(",", ""))
         return abs(shown - float(value) / factor) <= 0.5 * 10**-decimals * (1 + 1e-9)
+
+    def stands_in(self, words: str) -> bool:
+        """The whole number (not the 3 of 13 or of 3.5) with its unit; "times" may be said in other words."""
+        unit = {"times": "", "B": "(B|bytes?)"}.get(self.unit, re.escape(self.unit))
+        follows = rf"\s*{unit}(?!\w)" if unit else r"(?!\w|[.,]\d)"
+        return re.search(rf"(?<![\w.,]){re.escape(self.shown)}{follows}", words) is not None
 
 
 def unit_factor(unit: str) -> float:
@@ -94,6 +103,22 @@ def run(path: Path) -> dict[str, Any]:
     for cell in cells(path, "code"):
         exec(compile(cell.source, f"{path.name}, cell {cell.id}", "exec"), names)
     return names
+
+
+@functools.cache
+def questions(path: Path) -> dict[str, Prediction]:
+    """The predictions and quizzes of a lesson, by the id of their cell, after it ran in this process."""
+    names: dict[str, Any] = {"__name__": "lesson"}
+    found: dict[str, Prediction] = {}
+    for cell in cells(path, "code"):
+        tree = ast.parse(cell.source, f"{path.name}, cell {cell.id}")
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, f"{path.name}, cell {cell.id}", "exec"), names)
+        if last is not None:
+            value = eval(compile(ast.Expression(last.value), f"{path.name}, cell {cell.id}", "eval"), names)
+            if isinstance(value, Prediction):
+                found[cell.id] = value
+    return found
 
 
 def calls(path: Path, *functions: str) -> list[ast.Call]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 
 import pytest
 
 import roofline_lessons as rl
 from roofline_lessons.teaching.exercises import EXERCISES
-from roofline_lessons.teaching.predictions import Prediction
-from roofline_lessons.teaching.record import lessons
+from roofline_lessons.teaching.guesses import ChoiceGuess, SliderGuess
+from roofline_lessons.teaching.lesson_map import lessons
+from tests.notebooks.questions import output
 from tests.notebooks.reading import (
     LESSONS,
     NOTEBOOKS,
@@ -21,6 +23,7 @@ from tests.notebooks.reading import (
     glossary,
     numbers_without_claim,
     prose,
+    questions,
     run,
     unit_factor,
 )
@@ -49,7 +52,9 @@ def test_every_claim_holds(path):
     names = run(path) if found else {}
     for cell, claim in found:
         where = f"{path.name}, cell {cell.id}"
-        assert claim.shown in prose(cell.source), f"{where}: {claim.shown} is claimed but not in the text"
+        assert claim.stands_in(prose(cell.source)), (
+            f"{where}: {claim.shown} {claim.unit} is claimed but not in the text"
+        )
         value = eval(claim.expression, names)
         assert claim.holds(value), f"{where}: the text says {claim.shown} {claim.unit}, {claim.expression} is {value}"
 
@@ -75,6 +80,21 @@ def test_claims_compare_at_the_digits_and_unit_shown(text, value, right):
     assert claim.holds(value) is right
 
 
+@pytest.mark.parametrize(
+    "text, stands",
+    [
+        ("It reads 17.1 GB/s.", True), ("It reads 17.1\u00a0GB/s, or", True), ("It reads 117.1 GB/s.", False),
+        ("It reads 17.1 MB/s.", False), ("It reads 17.15 GB/s.", False), ("It reads nothing.", False),
+    ],
+)  # fmt: skip
+def test_a_claim_is_about_a_whole_number_and_its_unit(text, stands):
+    assert Claim("17.1", "GB/s", "x").stands_in(text) is stands
+
+
+def test_bytes_and_times_may_be_written_out():
+    assert Claim("4", "B", "x").stands_in("4 bytes each") and Claim("2.3", "times", "x").stands_in("2.3× as long")
+
+
 def test_a_claim_with_an_unknown_unit_is_refused():
     with pytest.raises(ValueError, match="a claim with the unit 'GiB'"):
         unit_factor("GiB")
@@ -96,26 +116,33 @@ def test_every_answer_is_a_model_call(path):
         answer = next(k.value for k in call.keywords if k.arg == "answer")
         where = f"{path.name}, {ast.literal_eval(call.args[0])}"
         assert isinstance(answer, ast.Lambda), f"{where}: the answer must be a lambda that asks the model"
-        assert any(isinstance(n, ast.Name) for n in ast.walk(answer.body)), f"{where}: the answer is a literal"
+        asked = {n.id for n in ast.walk(answer.body) if isinstance(n, ast.Name)} - set(dir(builtins))
+        assert asked, f"{where}: the answer is a literal"
 
 
 @each_lesson
-def test_every_prediction_is_a_fair_question(path, monkeypatch):
+def test_every_prediction_is_a_fair_question(path):
     """The answer lies inside the slider's range and not where the slider starts; every idea lies inside it, too."""
-    made: list[Prediction] = []
-    keep = Prediction.__init__
-    monkeypatch.setattr(Prediction, "__init__", lambda self, *a, **k: (keep(self, *a, **k), made.append(self))[0])
-    run(path)
-    assert len(made) == len(calls(path, "predict", "quiz")) >= 1
-    for p in made:
-        answer = p.answer()
-        if p.choices:
-            assert answer in p.choices and p.guess is None, f"{p.name}: {answer!r}"
-        elif p.between:
-            low, high = p.between
-            assert low < answer < high, f"{p.name}: {answer} is not between {low} and {high}"
-            assert max(p.guess / answer, answer / p.guess) > 1.25, f"{p.name} starts at its answer"
-            assert all(low <= idea.value() <= high for idea in p.ideas), p.name
+    asked = questions(path).values()
+    assert len(asked) == len(calls(path, "predict", "quiz")) >= 1, f"{path.name}: a question ends its cell"
+    for p in asked:
+        answer, where = p.answer(), f"{path.name}, {p.name}"
+        if isinstance(p.control, ChoiceGuess):
+            assert answer in p.control.choices and p.guess is None, f"{where}: {answer!r} is no choice"
+        elif isinstance(p.control, SliderGuess):
+            low, high = (p.control.options[end][1] for end in (0, -1))
+            assert low < answer < high, f"{where}: {answer} is not between {low} and {high}"
+            assert max(p.guess / answer, answer / p.guess) > 1.25, f"{where}: the slider starts at its answer"
+            assert all(low <= idea.value() <= high for idea in p.ideas), f"{where}: an idea lies outside the slider"
+
+
+@each_lesson
+def test_a_question_is_text_where_there_is_no_kernel(path):
+    for name, question in questions(path).items():
+        cell = next(c for c in cells(path, "code") if c.id == name)
+        assert cell.outputs == output(repr(question)), (
+            f"{path.name}, cell {name}: its text is old; run `python -m tests.notebooks.questions`"
+        )
 
 
 @each_lesson
@@ -171,7 +198,12 @@ def test_no_word_is_used_before_it_is_explained(term):
     raise AssertionError(f"lesson {entry['lesson']} should explain **{term}** in bold")
 
 
-def test_the_template_is_a_lesson_that_runs():
+def test_the_template_is_a_lesson_that_runs_and_keeps_the_rules():
     path = NOTEBOOKS / "_template.ipynb"
-    run(path)
-    assert all(not numbers_without_claim(cell.source) for cell in cells(path, "markdown"))
+    test_every_number_in_the_text_has_a_claim(path)
+    test_every_claim_holds(path)
+    test_every_answer_is_a_model_call(path)
+    test_every_prediction_is_a_fair_question(path)
+    test_a_question_is_text_where_there_is_no_kernel(path)
+    test_the_code_of_a_question_is_folded(path)
+    test_every_exercise_starts_from_its_stub_and_accepts_its_solution(path)

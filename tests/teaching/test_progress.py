@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from roofline_lessons.teaching.record import FILE, Progress, ProgressMap, ProgressWarning, lessons, map_html
+from roofline_lessons.teaching.lesson_map import ProgressMap, lessons, map_html
+from roofline_lessons.teaching.record import FILE, Progress, ProgressWarning
 
 
 @pytest.fixture
@@ -40,7 +41,17 @@ def test_two_notebooks_at_once_lose_nothing(record):
 
 
 @pytest.mark.parametrize(
-    "text", [b"", b"{", b"\xff\xfe", b"[]", b'{"items": 3}', b'{"version": 9, "items": {}}', b"[" * 99999]
+    "text",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"[]",
+        b'{"items": 3}',
+        b'{"version": 9, "items": {}}',
+        b"[" * 99999,
+        b'{"version": 1, "items": {"a": {"tries": "many"}}}',
+    ],
 )
 def test_a_corrupt_file_is_kept_aside_and_work_goes_on(record, text):
     record.path.write_bytes(text)
@@ -63,6 +74,7 @@ def test_a_place_that_cannot_be_written_says_so_once_and_works(tmp_path):
         warnings.simplefilter("error")
         record.record("01-b", "exercise", "correct")
     assert set(record.items) == {"01-a", "01-b"}
+    assert set(Progress(record.path).items) == {"01-a", "01-b"}  # every tool of this kernel makes its own `Progress`
 
 
 def test_a_write_that_fails_leaves_the_old_file(record, monkeypatch):
@@ -71,7 +83,10 @@ def test_a_write_that_fails_leaves_the_old_file(record, monkeypatch):
     with pytest.warns(ProgressWarning, match="disk full"):
         record.record("01-b", "exercise", "correct")
     monkeypatch.undo()
-    assert list(Progress(record.path).items) == ["01-a"]
+    kept = record.path.read_bytes()
+    assert b"01-a" in kept and b"01-b" not in kept
+    record.record("01-c", "exercise", "correct")  # the disk has room again: what was not kept is written now
+    assert list(json.loads(record.path.read_bytes())["items"]) == ["01-a", "01-b", "01-c"]
     assert not [p for p in record.path.parent.iterdir() if p.name.endswith(".tmp")]
 
 
@@ -93,6 +108,14 @@ def test_import_does_not_undo_what_is_done(record, tmp_path):
     assert record.items["01-a"]["outcome"] == "correct"
 
 
+def test_import_does_not_undo_a_guess(record, tmp_path):
+    record.record("01-a", "prediction", "predicted", guess=2.0)
+    other = Progress(tmp_path / "other.json")
+    other.record("01-a", "prediction", "not yet")
+    record.import_(other.path)
+    assert record.items["01-a"]["guess"] == 2.0
+
+
 def test_import_of_something_else_is_refused_and_changes_nothing(record):
     record.record("01-a", "exercise", "correct")
     with pytest.raises(ValueError, match="not a progress file"):
@@ -111,13 +134,19 @@ def test_the_map_shows_what_is_done(record):
     assert page.count("●") == 2 and page.count("◐") == 2  # one each, and the caption
 
 
+def test_the_map_says_what_its_signs_stand_for(record):
+    name = lessons()[1]["items"][0]
+    record.record(name, "prediction", "predicted")
+    assert f'role="img" aria-label="{name}: done"' in map_html(record.items)
+
+
 def test_the_widget_takes_an_upload_and_refuses_nonsense(record):
     shown = ProgressMap(record)
     good = json.dumps({"version": 1, "items": {"01-a": {"kind": "exercise", "outcome": "correct"}}}).encode()
     shown._bring_in({"new": ({"name": "a.json", "content": memoryview(good)},)})
-    assert "1 items came in" in shown.message.value
+    assert shown.said.value == "✓ 1 item came in from a.json."
     shown._bring_in({"new": ({"name": "b.json", "content": memoryview(b"<b>")},)})
-    assert "b.json: not a progress file" in shown.message.value
+    assert "⚠ Nothing came in from b.json: not a progress file" in shown.said.value
 
 
 def test_the_environment_names_another_file(tmp_path, monkeypatch):

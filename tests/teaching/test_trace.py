@@ -59,6 +59,40 @@ def test_where_and_table(t, x):
     assert "3 operations" in repr(t) and repr(x) == "<traced x: [1000] float32>"
 
 
+@pytest.mark.parametrize(
+    "view", [lambda x: x[1:], lambda x: x[0], lambda x: x[None, :], lambda x: x.reshape(10, 100), lambda x: x.T,
+             lambda x: np.reshape(x, (10, 100)), lambda x: np.transpose(x), lambda x: np.ravel(x)],
+)  # fmt: skip
+def test_a_view_moves_nothing(t, x, view):
+    y = view(x)
+    assert t.steps == [] and y.name == "x"
+    _ = y * 2
+    assert t.bytes_read == 4 * y.size
+
+
+def test_neighbours_are_read_once_from_one_array(t, x):
+    _ = x[1:] - x[:-1]
+    assert (t.bytes_read, t.bytes_written, t.flops) == (4 * (N - 1), 4 * (N - 1), N - 1)
+
+
+@pytest.mark.parametrize(
+    "move", [lambda x: np.concatenate([x, x]), lambda x: x[[3, 1, 2]], lambda x: x.astype("float64"), np.copy]
+)
+def test_a_move_is_bytes_and_no_arithmetic(t, x, move):
+    y = move(x)
+    assert t.flops == 0 and t.bytes_written == y.values.nbytes and t.bytes_read > 0
+
+
+@pytest.mark.parametrize("reduce", [lambda x: x.max(), lambda x: x.min(), lambda x: x.mean(), np.max, np.mean])
+def test_every_reduction_reads_everything(t, x, reduce):
+    y = reduce(x)
+    assert (t.bytes_read, t.flops) == (4 * N, N) and np.isclose(float(y), float(reduce(x.values)))
+
+
+def test_it_has_the_sizes_of_an_array(x):
+    assert (len(x), x.size, x.ndim, x.shape, x.dtype) == (N, N, 1, (N,), np.float32)
+
+
 @pytest.mark.parametrize("call, words", [(np.frexp, "one result"), (np.add.accumulate, "calls and reductions")])
 def test_what_cannot_be_counted_is_said(x, call, words):
     with pytest.raises(TypeError, match=words):
