@@ -80,6 +80,8 @@ class Device:
     joules_per_dram_byte, joules_per_on_chip_byte : float, optional
     id, kind, memory : str
         Catalogue id, kind ("microcontroller", ...), and what `bandwidth` is the bandwidth of ("LPDDR4X", ...).
+    memory_kind : str
+        The same in one word, for pictures: "DRAM", or what a device has in its place ("SRAM" on a microcontroller).
     notes : sequence of str
     facts : mapping of str to Fact
         Provenance of the catalogue's numbers, by dotted key, e.g. ``facts["peak.int8"]``.
@@ -109,6 +111,7 @@ class Device:
     id: str = ""
     kind: str = ""
     memory: str = "DRAM"
+    memory_kind: str = "DRAM"
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Fact] = field(default_factory=dict, repr=False, compare=False)
 
@@ -243,6 +246,7 @@ def _device(id: str, entry: Mapping[str, Any]) -> Device:
         id=id,
         kind=entry["kind"],
         memory=entry["memory"],
+        memory_kind=entry.get("memory_kind", "DRAM"),
         peak=by_format("peak"),
         joules_per_flop=by_format("joules_per_flop"),
         levels=tuple(

@@ -12,7 +12,7 @@ from ..fusion import Plan, unfused
 from ..fusion.rules import rule_set
 from ..graph import Graph
 from ..precision import precision as precision_named
-from ..scenes.roofline import as_device
+from ..scenes.controls import as_device
 from .content import Report, engine_of, plan_and_notes, precision_of, report
 from .page import part
 

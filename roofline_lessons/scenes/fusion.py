@@ -10,22 +10,21 @@ from __future__ import annotations
 import functools
 import html
 import re
-import warnings
 from typing import Any
 
 import numpy as np
 
 from ..cost import Estimate, estimate
 from ..device import Device
-from ..errors import GraphError, MemoryLevelWarning, positive, unknown_name, whole
+from ..errors import GraphError, positive, unknown_name, whole
 from ..fusion.plan import Plan
 from ..fusion.rules import rule_set
 from ..graph import Graph
 from ..precision import precision
+from .controls import BANDWIDTH_FACTORS, RoofControls
 from .fusion_marks import marks
 from .fusion_plans import Choices
 from .fusion_shown import Shown
-from .roofline import BANDWIDTH_FACTORS, as_device, closest_precision, nearest_step
 from .roofline_marks import Marks
 from .small_networks import chosen
 
@@ -42,7 +41,7 @@ ON_CHIP_BYTES = tuple(2**k * half // 2 for k in range(14, 28) for half in (2, 3)
 CLOCK_STEPS, CLOCK_SECONDS = 300, 12.0
 
 
-class FusionScene:
+class FusionScene(RoofControls):
     """What the fusion explorer shows.
 
     Parameters
@@ -94,11 +93,8 @@ class FusionScene:
         """Back to how it was made."""
         network, dev, name, rules, depth = self._start
         self._graph_of(network)
-        self._network, self._device = network, as_device(dev)
-        self._depth = 1
-        self._precision = closest_precision(self._device, name)
-        if name is not None and name != self._precision:
-            self._device.peak_for(name)  # says what the device has
+        self._network, self._depth = network, 1
+        self._start_on(dev, name)
         self._rules = rule_set(rules).name
         self._made: Choices | None = None
         self.depth = depth
@@ -118,25 +114,11 @@ class FusionScene:
         self._network, self._made = value, None
         self._depth = min(self._depth, self.most_depth)
 
-    @property
-    def device(self) -> Device:
-        return self._device
-
-    @device.setter
-    def device(self, value: str | Device) -> None:
+    def _changed(self, what: str) -> None:
         """Another device brings its own on-chip memory."""
-        self._device, self._made = as_device(value), None
-        self._precision = closest_precision(self._device, self._precision)
-        self.on_chip_step = self._own_size()
-
-    @property
-    def precision(self) -> str:
-        return self._precision
-
-    @precision.setter
-    def precision(self, value: str) -> None:
-        self._device.peak_for(value)
-        self._precision, self._made = value, None
+        self._made = None
+        if what == "device":
+            self.on_chip_step = self._own_size()
 
     @property
     def rules(self) -> str:
@@ -155,14 +137,6 @@ class FusionScene:
         if whole("depth", value) > self.most_depth:
             raise ValueError(f"depth must be at most {self.most_depth}, the operators of the graph, not {value}.")
         self._depth = int(value)
-
-    @property
-    def bandwidth_factor(self) -> float:
-        return BANDWIDTH_FACTORS[self.bandwidth_step]
-
-    @bandwidth_factor.setter
-    def bandwidth_factor(self, value: float) -> None:
-        self.bandwidth_step = nearest_step("bandwidth_factor", value, BANDWIDTH_FACTORS)
 
     @property
     def on_chip_bytes(self) -> float | None:
@@ -223,11 +197,7 @@ class FusionScene:
     @property
     def tuned_device(self) -> Device:
         """The device with what the sliders say."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", MemoryLevelWarning)  # DRAM may get faster than a cache: that is shown
-            return self._device.with_(
-                bandwidth=self._device.bandwidth * self.bandwidth_factor, on_chip_bytes=self.on_chip_bytes
-            )
+        return self._tuned(on_chip_bytes=self.on_chip_bytes)
 
     @property
     def before(self) -> Estimate:
@@ -249,34 +219,18 @@ class FusionScene:
     @property
     def tables(self) -> dict[str, Any]:
         """Everything that does not depend on the sliders, as plain numbers and strings (JSON)."""
-        d, p, choices = self._device, precision(self._precision), self.choices
+        choices = self.choices
         x_limits, y_limits = choices.limits
-        return {
-            # strings go into HTML and nowhere else
+        return self._roof_tables(choices.limits, clear=0.065) | {
             "network": html.escape(self.title),
-            "device": html.escape(d.name.split(" (")[0]),
-            "memory": html.escape(d.memory),
-            "precision": p.name,
+            "device": html.escape(self._device.name.split(" (")[0]),
             "rules": html.escape(self._rules),
             "whose": html.escape(rule_set(self._rules).whose),
             **choices.tables,
             "on_chip_sizes": self.on_chip_sizes,
-            "peak": d.peak_for(p),
-            "vector_peak": d.vector_peak,
-            "bandwidth": d.bandwidth,
-            "levels": [[html.escape(name), b] for name, b in d.roofs().items() if name != "DRAM"],
-            "launch_seconds": d.launch_seconds,
-            "joules_per_flop": d.joules_per_flop.get(p.arithmetic),
-            "joules_per_dram_byte": d.joules_per_dram_byte,
-            "joules_per_on_chip_byte": d.joules_per_on_chip_byte,
-            "static_watts": d.static_watts,
-            "bandwidth_factors": list(BANDWIDTH_FACTORS),
             "peak_factors": [1.0],
             "clock_steps": CLOCK_STEPS,
             "clock_seconds": CLOCK_SECONDS,
-            "x_limits": x_limits,
-            "y_limits": y_limits,
-            "lift": (y_limits[1] / y_limits[0]) ** 0.065,  # the factor in y by which a label clears its line
             "roof_labels": [(x_limits[1] / x_limits[0]) ** share * x_limits[0] for share in (0.25, 0.45)],
             "near": [(x_limits[1] / x_limits[0]) ** 0.07, (y_limits[1] / y_limits[0]) ** 0.04],  # labels in one place
         }

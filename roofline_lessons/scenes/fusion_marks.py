@@ -70,7 +70,7 @@ def _bandwidth_label(t: Table, est: Estimate, taken: Sequence[tuple[float, float
     free = (x for x in places if all(max(p[0] / x, x / p[0]) > far for p in taken))
     x = next(free, places[0])
     name = f"{t['memory']} " if t["levels"] else ""  # it may lie on another roof
-    return {"x": [x / 1.1], "y": [x * d.bandwidth * t["lift"]], "text": [name + si(d.bandwidth, "B/s")]}
+    return {"x": [x * t["beside"][0]], "y": [x * d.bandwidth * t["beside"][1]], "text": [name + si(d.bandwidth, "B/s")]}
 
 
 def _on_chip_labels(t: Table, est: Estimate) -> dict[str, Any]:

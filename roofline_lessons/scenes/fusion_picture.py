@@ -63,7 +63,7 @@ def picture(t: Table, plan: Sequence[int], over: int | None, current: int | None
     slot = min((WIDTH - _MARGIN) / len(order), _WIDEST)
     left = (WIDTH - _MARGIN - slot * len(order)) / 2
     place = {op: left + slot * i for i, op in enumerate(order)}
-    parts = [_dram(), *_gone(t, rows, place, slot)]
+    parts = [_dram(t["dram"]), *_gone(t, rows, place, slot)]
     for i, row in enumerate(rows):
         tile = f" · tile {row['tile'][0]} × {row['tile'][1]}" if row["tile"] and over is None else ""
         name = f"kernel {LETTERS[i]}{tile}"
@@ -83,18 +83,18 @@ def picture(t: Table, plan: Sequence[int], over: int | None, current: int | None
 
 def _said(t: Table, rows: Sequence[Table]) -> str:
     kernels = "; ".join(f"{LETTERS[i]}: {_names(t, row)}" for i, row in enumerate(rows))
-    return f"{len(rows)} kernels below DRAM. {kernels}. The ledger says what each tensor moves."
+    return f"{len(rows)} kernels below {t['dram']}. {kernels}. The ledger says what each tensor moves."
 
 
 def _names(t: Table, row: Table) -> str:
     return ", ".join(t["names"][op] for op in row["ops"])
 
 
-def _dram() -> str:
+def _dram(word: str) -> str:
     return (
         f'<rect x="1" y="1" width="{WIDTH - 2}" height="{_DRAM - 2}" rx="6" fill="{READ_COLOR}" fill-opacity="0.1" '
         f'stroke="{READ_COLOR}" stroke-width="1.5"/><text x="{WIDTH // 2}" y="22" text-anchor="middle" '
-        f'font-size="16" font-weight="600" fill="currentColor">DRAM</text>'
+        f'font-size="16" font-weight="600" fill="currentColor">{word}</text>'
     )
 
 

@@ -20,8 +20,8 @@ from ..fusion.tiling import Tiling
 from ..graph import Graph, Operator
 from ..precision import Precision
 from ..text import digits, si
+from .controls import BANDWIDTH_FACTORS
 from .fusion_picture import bytes_of, trips
-from .roofline import BANDWIDTH_FACTORS
 
 
 class Choices:

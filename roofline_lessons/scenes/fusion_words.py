@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..cost import BOUNDS, Estimate
-from ..text import number, percent, si
+from ..text import counted, number, percent, si
 from .fusion_bars import time_bars
 from .fusion_picture import LETTERS, picture
 from .fusion_shown import Shown, thousands
-from .roofline_marks import Marks
+from .roofline_marks import Marks, energy_parts
 
 Table = Mapping[str, Any]
 
@@ -24,7 +24,7 @@ def texts(s: Shown) -> Marks:
     whole = s.now or s.before
     said = {
         "title": f'<span class="rl-title">{t["network"]}</span><br>{t["device"]} · {t["precision"]}',
-        "depth_text": f"{s.depth} operator{'' if s.depth == 1 else 's'}",
+        "depth_text": counted(s.depth, "operator"),
         "bandwidth_text": si(whole.device.bandwidth, "B/s"),
         "on_chip_text": "unknown" if s.on_chip is None else si(s.on_chip, "B"),
         "clock_text": _clock_text(s),
@@ -85,19 +85,17 @@ def _on_chip_note(s: Shown) -> str:
     return f"On chip: all that kernel {LETTERS[i]} needs at once fits into {have}; nothing is read again."
 
 
-_ENERGY = (("arithmetic", "arithmetic"), ("dram", "DRAM"), ("on_chip", "on-chip memory"), ("static", "static power"))
-
-
 def _energy(s: Shown) -> str:
     runs = [s.before, *([s.now] if s.now and s.plan != s.unfused else [])]
     if s.before.joules is None:
         return "Energy: unknown for this device."
+    parts = energy_parts(s.tables["dram"]).items()
     words = [
         f"{name} {' → '.join(si(e.joules_by_part[part], 'J') for e in runs)}"
-        for part, name in _ENERGY
+        for part, name in parts
         if s.before.joules_by_part[part] is not None
     ]
-    missing = [name for part, name in _ENERGY if s.before.joules_by_part[part] is None]
+    missing = [name for part, name in parts if s.before.joules_by_part[part] is None]
     without = f"; without {', '.join(missing)}: unknown" if missing else ""
     return f"<b>Energy {' → '.join(si(e.joules, 'J') for e in runs)}</b> <small>{' · '.join(words)}{without}</small>"
 
@@ -111,13 +109,12 @@ def _first(s: Shown) -> str:
             f"{LETTERS[s.over['kernel']]} need {thousands(s.over['bytes'])} B of {thousands(s.on_chip)} B on the chip, "
             f"{thousands(s.over['bytes'] - s.on_chip)} B too many."
         )
-    moved, time = si(s.now.dram_bytes, "B"), si(s.now.seconds, "s")
+    moved, time, dram = si(s.now.dram_bytes, "B"), si(s.now.seconds, "s"), s.tables["dram"]
     if s.plan == s.unfused:
-        kernels = f"{len(s.plan)} kernel{'' if len(s.plan) == 1 else 's'}"
         why = "Unfused" if s.depth == 1 else f"The rule set “{s.tables['rules']}” fuses nothing here"
-        return f"{why}: {kernels}, {moved} to and from DRAM, <b>{time}</b>."
+        return f"{why}: {counted(len(s.plan), 'kernel')}, {moved} to and from {dram}, <b>{time}</b>."
     saved = s.before.dram_bytes - s.now.dram_bytes
-    bytes_ = f"keeps {si(saved, 'B')} out of DRAM" if saved >= 0 else f"moves {si(-saved, 'B')} more through DRAM"
+    bytes_ = f"keeps {si(saved, 'B')} out of {dram}" if saved >= 0 else f"moves {si(-saved, 'B')} more through {dram}"
     gain = s.before.seconds / s.now.seconds
     slower = ", slower" if gain < 0.995 else ""
     return (
@@ -193,8 +190,9 @@ def _moved(est: Estimate, level: str, i: int) -> float:
 def _off_plot(s: Shown) -> str:
     if s.now is None:
         return ""
+    dram = s.tables["dram"]
     hidden = [
-        f"kernel {LETTERS[i]} {'does no arithmetic' if s.now.kernel_flops[i] == 0 else 'moves no DRAM byte'}"
+        f"kernel {LETTERS[i]} {'does no arithmetic' if s.now.kernel_flops[i] == 0 else f'moves no {dram} byte'}"
         for i in range(len(s.plan))
         if s.now.kernel_flops[i] == 0 or s.now.kernel_dram_bytes[i] == 0
     ]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import html
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,14 +17,14 @@ import numpy as np
 
 from .. import networks
 from ..cost import Estimate, estimate
-from ..device import Device, device, devices
-from ..errors import MemoryLevelWarning, positive, unknown_name, whole
+from ..device import Device
+from ..errors import unknown_name, whole
 from ..fusion.plan import Plan, unfused
 from ..graph import Graph
 from ..measure import Point
 from ..operators import family
-from ..precision import NAMED, precision
-from ..text import number
+from ..precision import precision
+from .controls import BANDWIDTH_FACTORS, PEAK_FACTORS, RoofControls, as_device, nearest_step
 from .measured import limits_that_hold, measured_marks
 from .roofline_marks import Marks, Points, point_marks, roof_marks, text_marks
 
@@ -43,13 +42,8 @@ NETWORKS: Mapping[str, Callable[[int], Graph]] = {
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64)
 
-#: Slider grids: factors of 2^(1/8) from 1/8 to 8 (bandwidth), of 2^(1/8) from 1/4 to 4 (peak). Sent to the browser as
-#: numbers, because powers differ in the last bit between languages.
-BANDWIDTH_FACTORS = tuple(2 ** (i / 8) for i in range(-24, 25))
-PEAK_FACTORS = tuple(2 ** (i / 8) for i in range(-16, 17))
 
-
-class RooflineScene:
+class RooflineScene(RoofControls):
     """What the roofline explorer shows.
 
     Parameters
@@ -86,6 +80,8 @@ class RooflineScene:
     True
     """
 
+    keeps_wish = True
+
     def __init__(
         self,
         network: str | Graph | Plan = "MobileNetV2",
@@ -102,11 +98,7 @@ class RooflineScene:
         """Back to how it was made."""
         network, dev, name, batch = self._start
         self._network, self._batch = network, whole("batch", batch)
-        self._device = as_device(dev)
-        self._precision = closest_precision(self._device, name)
-        self._wanted = self._precision  # stays when a device is chosen that cannot run it
-        if name is not None and name != self._precision:
-            self._device.peak_for(name)  # says what the device has
+        self._start_on(dev, name)
         self.bandwidth_step = BANDWIDTH_FACTORS.index(1.0)
         self.peak_step = PEAK_FACTORS.index(1.0)
         self._plan()  # a wrong network name shows here
@@ -141,32 +133,6 @@ class RooflineScene:
         self._batch = whole("batch", value)
 
     @property
-    def device(self) -> Device:
-        return self._device
-
-    @device.setter
-    def device(self, value: str | Device) -> None:
-        self._device = as_device(value)
-        self._precision = closest_precision(self._device, self._wanted)
-
-    @property
-    def precision(self) -> str:
-        return self._precision
-
-    @precision.setter
-    def precision(self, value: str) -> None:
-        self._device.peak_for(value)
-        self._precision = self._wanted = value
-
-    @property
-    def bandwidth_factor(self) -> float:
-        return BANDWIDTH_FACTORS[self.bandwidth_step]
-
-    @bandwidth_factor.setter
-    def bandwidth_factor(self, value: float) -> None:
-        self.bandwidth_step = nearest_step("bandwidth_factor", value, BANDWIDTH_FACTORS)
-
-    @property
     def peak_factor(self) -> float:
         return PEAK_FACTORS[self.peak_step]
 
@@ -195,14 +161,8 @@ class RooflineScene:
         """The device with the sliders' factors in its bandwidth and in its peaks."""
         d = self._device
         p = precision(self._precision).arithmetic
-        with warnings.catch_warnings():
-            # the slider may well make DRAM faster than a cache: then the cache is the limit, and that is shown
-            warnings.simplefilter("ignore", MemoryLevelWarning)
-            return d.with_(
-                bandwidth=d.bandwidth * self.bandwidth_factor,
-                peak={p: d.peak[p] * self.peak_factor},
-                vector_peak=None if d.vector_peak is None else d.vector_peak * self.peak_factor,
-            )
+        vector_peak = None if d.vector_peak is None else d.vector_peak * self.peak_factor
+        return self._tuned(peak={p: d.peak[p] * self.peak_factor}, vector_peak=vector_peak)
 
     @property
     def estimate(self) -> Estimate:
@@ -214,15 +174,10 @@ class RooflineScene:
     @property
     def tables(self) -> dict[str, Any]:
         """Everything that does not depend on the two sliders, as plain numbers and strings (JSON)."""
-        plan, d, p = self._plan(), self._device, precision(self._precision)
-        nominal = estimate(plan, d, p)
-        x_limits, y_limits = self._limits(nominal)
-        return {
-            # strings go into HTML and nowhere else
+        plan = self._plan()
+        nominal = estimate(plan, self._device, self._precision)
+        return self._roof_tables(self._limits(nominal), clear=0.04) | {
             "network": html.escape(self.title),
-            "device": html.escape(d.name),
-            "memory": html.escape(d.memory),
-            "precision": p.name,
             "note": html.escape(self._note()),
             "names": [html.escape(k.name) for k in plan.kernels],
             "families": kernel_families(plan),
@@ -230,20 +185,7 @@ class RooflineScene:
             "other_flops": nominal.kernel_other_flops.tolist(),
             "dram_bytes": nominal.kernel_dram_bytes.tolist(),
             "on_chip_bytes": nominal.kernel_on_chip_bytes.tolist(),
-            "peak": d.peak_for(p),
-            "vector_peak": d.vector_peak,
-            "bandwidth": d.bandwidth,
-            "levels": [[name, b] for name, b in d.roofs().items() if name != "DRAM"],
-            "launch_seconds": d.launch_seconds,
-            "joules_per_flop": d.joules_per_flop.get(p.arithmetic),
-            "joules_per_dram_byte": d.joules_per_dram_byte,
-            "joules_per_on_chip_byte": d.joules_per_on_chip_byte,
-            "static_watts": d.static_watts,
-            "bandwidth_factors": list(BANDWIDTH_FACTORS),
             "peak_factors": list(PEAK_FACTORS),
-            "x_limits": x_limits,
-            "y_limits": y_limits,
-            "lift": (y_limits[1] / y_limits[0]) ** 0.04,  # the factor in y by which a label clears its line
         }
 
     def _note(self) -> str:
@@ -296,35 +238,6 @@ class RooflineScene:
     def sentence(self) -> str:
         """What is seen, in one or two sentences."""
         return html.unescape(text_marks(self.tables, self.estimate)["sentence"]["value"])
-
-
-def as_device(value: str | Device) -> Device:
-    """A device, or the one with this catalogue id."""
-    return value if isinstance(value, Device) else device(value)
-
-
-def closest_precision(dev: Device, name: str | None) -> str:
-    """The wanted precision where a device can run it, else fp32, else the first it can."""
-    can = dev.precisions()
-    return next(p for p in (name, "fp32", *can) if p in can)
-
-
-def device_menu() -> list[tuple[str, str]]:
-    """(name, id) of every catalogue device."""
-    return [(device(i).name, i) for i in devices()]
-
-
-def precision_menu(dev: Device) -> list[str]:
-    """Names of the precisions the device can run."""
-    return [name for name in NAMED if name in dev.precisions()]
-
-
-def nearest_step(name: str, value: float, grid: Sequence[float]) -> int:
-    """The step of a log grid nearest to a factor; a factor far outside is an error that names the ends."""
-    value = positive(name, value)
-    if not grid[0] / 1.05 <= value <= grid[-1] * 1.05:
-        raise ValueError(f"{name} must be between {number(grid[0])} and {number(grid[-1])}, not {value!r}.")
-    return int(np.argmin(np.abs(np.log(np.array(grid) / value))))
 
 
 def kernel_families(plan: Plan) -> list[str]:

@@ -47,7 +47,7 @@ class Points:
         self.seconds = est.kernel_seconds[drawn]
         self.bound = est.kernel_bound[drawn]
         self.hidden = [
-            (k.name, "does no arithmetic" if k.flops == 0 else "moves no DRAM byte")
+            (k.name, "does no arithmetic" if k.flops == 0 else f"moves no {est.device.memory_kind} byte")
             for k, shown in zip(est.plan.kernels, drawn, strict=True)
             if not shown
         ]
@@ -71,13 +71,30 @@ def roof_marks(t: Mapping[str, Any], est: Estimate) -> Marks:
     at = min(max(ridge, x0), x1)
     marks["ridge"] = {"x": [at, at], "y": [y0, peak], "visible": x0 <= ridge <= x1}
     slope_x = math.sqrt(math.sqrt(x0 * at) * at)  # three quarters of the way up; a square root is exact anywhere
-    lift = t["lift"]
+    lift, (right, up) = t["lift"], t["beside"]
     marks["label_peak"] = _label(x1 / 1.1, peak * lift, f"peak {si(peak, 'FLOP/s')}")
     marks["label_bandwidth"] = _label(
-        slope_x / 1.1, slope_x * d.bandwidth * lift, f"{t['memory']} {si(d.bandwidth, 'B/s')}"
+        slope_x * right, slope_x * d.bandwidth * up, f"{t['memory']} {si(d.bandwidth, 'B/s')}"
     )
     marks["label_ridge"] = _label(at, y0 * lift, f"ridge {number(ridge)} FLOP/B")
     return marks
+
+
+def beside_slope(levels: Sequence[Any], lift: float) -> list[float]:
+    """The factors in x and y from the slanted roof to its label, which starts there (x above 1) or ends there.
+
+    Above the roof, but below it where on-chip roofs lie above: their lines would run through the words.
+    """
+    return [1.05, 1 / lift] if levels else [1 / 1.1, lift]
+
+
+def line_names(t: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(mark, what it is) of the lines that have no label in the picture."""
+    levels = t["levels"][:ON_CHIP_ROOFS]
+    named = [(f"roof_{i}", f"on chip: {name} {si(b, 'B/s')}") for i, (name, b) in enumerate(levels)]
+    if t["vector_peak"] is not None and t["vector_peak"] < t["peak"]:
+        named.append(("vector_peak", "peak of all that is not multiply-accumulate"))
+    return named
 
 
 def _label(x: float, y: float, text: str) -> dict[str, Any]:
@@ -138,7 +155,7 @@ def text_marks(t: Mapping[str, Any], est: Estimate) -> Marks:
     if hidden:
         off = (
             "Not on the plot (its axes are logarithmic): "
-            + "; ".join(f"{html.escape(name)} {why}" for name, why in hidden)
+            + "; ".join(html.escape(f"{name} {why}") for name, why in hidden)
             + "."
         )
     launch = "unknown, not counted" if d.launch_seconds is None else f"{si(d.launch_seconds, 's')} each"
@@ -149,7 +166,7 @@ def text_marks(t: Mapping[str, Any], est: Estimate) -> Marks:
         "bytes": si(est.dram_bytes, "B"),
         "work": f"{si(est.flops, 'FLOP')} <small>{n} kernels, launch {launch}</small>",
         "intensity": f"{number(est.intensity)} FLOP/B <small>ridge {number(peak / d.bandwidth)}</small>",
-        "energy": _energy_text(est.joules, est.joules_missing),
+        "energy": _energy_text(est, t["dram"]),
         "bar": _bar(counts, shares),
         "sentence": sentence,
         "formula": formula,
@@ -166,14 +183,17 @@ _ADVICE = {
     "balanced": "Most of the time is spent on the ridge: arithmetic and memory are equally busy.",
 }
 
-_PARTS = {"arithmetic": "arithmetic", "dram": "DRAM", "on_chip": "on-chip memory", "static": "static power"}
+
+def energy_parts(dram: str) -> dict[str, str]:
+    """What the parts of the energy are called on a device whose main memory is called so."""
+    return {"arithmetic": "arithmetic", "dram": dram, "on_chip": "on-chip memory", "static": "static power"}
 
 
-def _energy_text(joules: float | None, missing: Sequence[str]) -> str:
-    if joules is None:
+def _energy_text(est: Estimate, dram: str) -> str:
+    if est.joules is None:
         return "unknown"
-    without = ", ".join(_PARTS[name] for name in missing)
-    return si(joules, "J") + (f" <small>without {without}: unknown</small>" if missing else "")
+    without = ", ".join(energy_parts(dram)[name] for name in est.joules_missing)
+    return si(est.joules, "J") + (f" <small>without {without}: unknown</small>" if without else "")
 
 
 def _bar(counts: Sequence[int], shares: Sequence[float]) -> str:
@@ -195,7 +215,7 @@ def _bar(counts: Sequence[int], shares: Sequence[float]) -> str:
 def _table(t: Mapping[str, Any], est: Estimate, rows: int = 10) -> str:
     """The kernels that take longest, as an HTML table."""
     order = sorted(range(len(est.plan)), key=lambda i: -est.kernel_seconds[i])[:rows]
-    head = "".join(f"<th>{h}</th>" for h in "kernel|family|FLOP|DRAM bytes|FLOP/B|time|limit".split("|"))
+    head = "".join(f"<th>{h}</th>" for h in f"kernel|family|FLOP|{t['dram']} bytes|FLOP/B|time|limit".split("|"))
     body = ""
     for i in order:
         moved, flops = est.kernel_dram_bytes[i], est.kernel_flops[i]

@@ -23,7 +23,7 @@ from ..errors import unknown_name, whole
 from ..fusion import HALO_MODES, Plan
 from ..graph import Graph
 from ..precision import precision
-from .roofline import as_device, closest_precision
+from .controls import DeviceControls, as_device
 from .roofline_marks import Marks
 from .tiling_marks import tiling_marks
 from .tiling_plans import (
@@ -40,7 +40,7 @@ from .tiling_plans import (
 )
 
 
-class TilingScene:
+class TilingScene(DeviceControls):
     """What the tiling explorer shows.
 
     Parameters
@@ -92,10 +92,7 @@ class TilingScene:
     def reset(self) -> None:
         """Back to how it was made: all layers in one kernel, four tiles per side, the device's own memory."""
         network, dev, name, halo = self._start
-        self._device = _device(dev)
-        self._precision = closest_precision(self._device, name)
-        if name is not None and name != self._precision:
-            self._device.peak_for(name)  # says what the device has
+        self._start_on(dev, name)
         self.halo = halo
         self._network = network
         self._layers = layers_of(self._network)
@@ -117,24 +114,13 @@ class TilingScene:
         self._depth = min(self._depth, self.layers)
         self.tile_step = min(self.tile_step, len(self.tiles) - 1)
 
-    @property
-    def device(self) -> Device:
-        return self._device
+    def _as_device(self, value: str | Device) -> Device:
+        return TEACHING_ACCELERATOR if value == TEACHING_ACCELERATOR.name else as_device(value)
 
-    @device.setter
-    def device(self, value: str | Device) -> None:
-        self._device = _device(value)
-        self._precision = closest_precision(self._device, self._precision)
-        self.memory_step = self._own_memory_step()
-
-    @property
-    def precision(self) -> str:
-        return self._precision
-
-    @precision.setter
-    def precision(self, value: str) -> None:
-        self._device.peak_for(value)
-        self._precision = value
+    def _changed(self, what: str) -> None:
+        """Another device brings its own on-chip memory."""
+        if what == "device":
+            self.memory_step = self._own_memory_step()
 
     @property
     def halo(self) -> str:
@@ -256,11 +242,9 @@ class TilingScene:
     @property
     def tables(self) -> dict[str, Any]:
         """Everything that does not depend on the three sliders, as plain numbers and strings (JSON)."""
-        d, p = self._device, precision(self._precision)
-        return {
+        d = self._device
+        return self._device_tables() | {
             "network": html.escape(self.title),
-            "device": html.escape(d.name),
-            "precision": p.name,
             "halo": self._halo,
             "letters": self.letters,
             "hatch": self.hatch,
@@ -268,11 +252,7 @@ class TilingScene:
             "tiles": self.tiles,
             "capacities": self.capacities,
             "unknown_capacity": d.on_chip_bytes is None,
-            "peak": d.peak_for(p),
-            "vector_peak": d.vector_peak,
-            "bandwidth": d.bandwidth,
             "levels": [b for name, b in d.roofs().items() if name != "DRAM"],
-            "launch_seconds": d.launch_seconds,
             "plans": [[self._rows(depth, tile) for tile in self.tiles] for depth in range(1, self.layers + 1)],
         }
 
@@ -310,10 +290,6 @@ class TilingScene:
     def sentence(self) -> str:
         """What is seen, in a few sentences."""
         return html.unescape(re.sub("<[^>]*>", "", self.marks["sentence"]["value"]))
-
-
-def _device(value: str | Device) -> Device:
-    return TEACHING_ACCELERATOR if value == TEACHING_ACCELERATOR.name else as_device(value)
 
 
 def _step(name: str, value: float | None, grid: Sequence[float | None]) -> int:

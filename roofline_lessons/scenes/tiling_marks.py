@@ -6,11 +6,12 @@ golden vectors hold them equal, numbers and text.
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..text import number, si
+from ..text import counted, number, si
 from .roofline_marks import Marks
 from .tiling_picture import picture, px
 
@@ -113,7 +114,7 @@ def _texts(scene: TilingScene, candidates: Sequence[Candidate], best: int) -> Ma
         "time": f"{si(c.estimate.seconds, 's')} <small>{beside}</small>",
         "bytes": f"{si(c.estimate.dram_bytes, 'B')} <small>unfused {si(unfused.estimate.dram_bytes, 'B')}</small>",
         "again": f"{again} <small>{number(100 * c.flops_again / unfused.estimate.flops, 2)} % more work</small>",
-        "halo": f"{si(c.halo_bytes, 'B')} <small>of the DRAM bytes</small>",
+        "halo": f"{si(c.halo_bytes, 'B')} <small>of the {_dram(c)} bytes</small>",
         "fit": _fit(c, capacity, scene.device.on_chip_bytes is None),
         "picture": picture(scene),
         "sentence": _sentence(candidates, scene.depth, best),
@@ -121,6 +122,11 @@ def _texts(scene: TilingScene, candidates: Sequence[Candidate], best: int) -> Ma
         "table": _table(candidates, scene.depth, best),
     }
     return {name: {"value": value} for name, value in texts.items()}
+
+
+def _dram(c: Candidate) -> str:
+    """What the device's main memory is called."""
+    return html.escape(c.estimate.device.memory_kind)
 
 
 def _memory_text(scene: TilingScene) -> str:
@@ -170,9 +176,11 @@ def _why(slow: Candidate, fast: Candidate) -> str:
     if most == arithmetic:
         return f"its tiles overlap: {si(slow.flops_again, 'FLOP')} are computed again"
     if most == launch:
-        return f"it starts {launches} more kernel{'' if launches == 1 else 's'}"
+        return f"it starts {counted(launches, 'more kernel')}"
     more = slow.estimate.dram_bytes - fast.estimate.dram_bytes
-    return f"it moves {si(more, 'B')} more to and from DRAM" if more > 0 else "its on-chip traffic takes longer"
+    return (
+        f"it moves {si(more, 'B')} more to and from {_dram(slow)}" if more > 0 else "its on-chip traffic takes longer"
+    )
 
 
 def _formula(c: Candidate) -> str:
@@ -193,7 +201,8 @@ def _formula(c: Candidate) -> str:
 
 
 def _table(candidates: Sequence[Candidate], depth: int, best: int) -> str:
-    head = "layers per kernel|kernels|time|arithmetic|memory|computed again|DRAM bytes|tiles|weights|fits".split("|")
+    moved = f"{_dram(candidates[0])} bytes"
+    head = f"layers per kernel|kernels|time|arithmetic|memory|computed again|{moved}|tiles|weights|fits".split("|")
     body = ""
     for c in candidates:
         est = c.estimate

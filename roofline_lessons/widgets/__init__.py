@@ -1,6 +1,7 @@
 """Widgets: scenes drawn with ipywidgets and bqplot, moved in the browser by `driver.js`."""
 
 from .by_hand import FuseByHand
+from .engine_nodes import NodeExplorer
 from .engines import EngineExplorer
 from .fusion import FusionExplorer
 from .model_report import ModelReport
@@ -13,6 +14,7 @@ __all__ = [
     "FuseByHand",
     "FusionExplorer",
     "ModelReport",
+    "NodeExplorer",
     "RooflineExplorer",
     "SelfCheck",
     "TilingExplorer",

@@ -6,19 +6,19 @@ from typing import Any
 
 import ipywidgets as W
 
-from ..device import Device, device, devices
+from ..device import Device
 from ..fusion import RULE_SETS
 from ..graph import Graph
 from ..scenes.by_hand import ByHandScene
 from ..scenes.by_hand_graph import Edge
 from ..scenes.by_hand_picture import WIDTH
-from ..scenes.roofline import device_menu
-from .look import STYLE, text_widget, unique
+from .look import STYLE, bytes_heading, heading, text_widget, unique
+from .menus import device_option, device_options
 from .names import Names
 
 _BY_HAND = "by hand"
 _WORDS = {"rules": "show rule set", "device": "device", "precision": "precision"}
-_READOUTS = {"time": "Time of one run", "bytes": "DRAM bytes", "speed_up": "Times as fast", "limit": "Limited by"}
+_READOUTS = {"time": "Time of one run", "bytes": "", "speed_up": "Times as fast", "limit": "Limited by"}
 
 _BY_HAND_STYLE = """<style>
 .rl-by-hand .rl-stage { position: relative; display: block; overflow-x: auto; overflow-y: hidden; }
@@ -130,12 +130,10 @@ class FuseByHand(W.VBox):
 
     def _make_controls(self) -> dict[str, Any]:
         dev = self.scene.device
-        menu: list[tuple[str, Any]] = [*device_menu()]
-        if dev.id not in devices() or dev != device(dev.id):
-            menu = [(f"{dev.name} (yours)", dev), *menu]
+        menu = device_options(dev)
         return {
             "rules": W.Dropdown(options=[_BY_HAND, *RULE_SETS], value=_BY_HAND, layout=W.Layout(width="140px")),
-            "device": W.Dropdown(options=menu, value=_choice(menu, dev), layout=W.Layout(width="280px")),
+            "device": W.Dropdown(options=menu, value=device_option(menu, dev), layout=W.Layout(width="280px")),
             "precision": W.Dropdown(
                 options=dev.precisions(), value=self.scene.precision, layout=W.Layout(width="90px")
             ),
@@ -160,10 +158,10 @@ class FuseByHand(W.VBox):
             W.HBox([W.Label(_WORDS[name]), control], layout=W.Layout(margin="0 14px 0 0"))
             for name, control in self.controls.items()
         ]
-        readouts = [
-            W.VBox([W.HTML(f'<div class="rl-heading">{label}</div>'), t[name]], layout=W.Layout(flex="1 1 200px"))
-            for name, label in _READOUTS.items()
-        ]
+        headings = {name: heading(label) for name, label in _READOUTS.items()}
+        self.moved = headings["bytes"]
+        self.moved.value = bytes_heading(self.scene.device.memory_kind)
+        readouts = [W.VBox([headings[name], t[name]], layout=W.Layout(flex="1 1 200px")) for name in _READOUTS]
         for name in _READOUTS:
             t[name].add_class("rl-value")
         for name in ("bars", "saved", "status", "challenge", "sentence", "formula"):
@@ -177,7 +175,7 @@ class FuseByHand(W.VBox):
             W.HBox(readouts, layout=W.Layout(flex_flow="row wrap")),
             t["bars"],
             t["challenge"],
-            W.HTML('<div class="rl-heading">Tensors that travel less than unfused</div>'),
+            heading("Tensors that travel less than unfused"),
             t["saved"],
             t["sentence"],
             t["formula"],
@@ -219,7 +217,7 @@ class FuseByHand(W.VBox):
         scene, c = self.scene, self.controls
         self._following = True  # the menus' own observers must not answer
         try:
-            c["device"].value = _choice(c["device"].options, scene.device)
+            c["device"].value = device_option(c["device"].options, scene.device)
             if tuple(c["precision"].options) != tuple(scene.device.precisions()):
                 c["precision"].options = scene.device.precisions()
             c["precision"].value = scene.precision
@@ -227,6 +225,7 @@ class FuseByHand(W.VBox):
         finally:
             self._following = False
         self.undo_button.disabled = not scene.can_undo
+        self.moved.value = bytes_heading(scene.device.memory_kind)
         texts = scene.texts
         for name in texts:
             if name != "status":
@@ -240,8 +239,3 @@ class FuseByHand(W.VBox):
             names[f".rl-edge-{i}"] = {"aria-label": button.tooltip, "aria-pressed": "true" if joined else "false"}
         self._names.names = self._names.names | names
         self.texts["status"].value = texts["status"]  # last: when it is there, everything is
-
-
-def _choice(menu: Any, dev: Device) -> Any:
-    """The value of the menu that stands for a device: the device itself or its catalogue id."""
-    return next(value for _, value in menu if value in (dev, dev.id))

@@ -137,7 +137,7 @@ function roofMarks(t, e) {
   marks.label_peak = {x: [x1 / 1.1], y: [peak * t.lift], text: [`peak ${si(peak, "FLOP/s")}`]};
   const slope = Math.sqrt(Math.sqrt(x0 * at) * at);
   marks.label_bandwidth = {
-    x: [slope / 1.1], y: [slope * bandwidth * t.lift], text: [`${t.memory} ${si(bandwidth, "B/s")}`],
+    x: [slope * t.beside[0]], y: [slope * bandwidth * t.beside[1]], text: [`${t.memory} ${si(bandwidth, "B/s")}`],
   };
   marks.label_ridge = {x: [at], y: [y0 * t.lift], text: [`ridge ${number(ridge)} FLOP/B`]};
   return marks;
@@ -188,7 +188,7 @@ function textMarks(t, e) {
   const hidden = [];
   for (let i = 0; i < n; i++) {
     if (!(e.flops[i] > 0)) hidden.push(`${t.names[i]} does no arithmetic`);
-    else if (!(t.dram_bytes[i] > 0)) hidden.push(`${t.names[i]} moves no DRAM byte`);
+    else if (!(t.dram_bytes[i] > 0)) hidden.push(`${t.names[i]} moves no ${t.dram} byte`);
   }
   const launch = t.launch_seconds === null ? "unknown, not counted" : `${si(t.launch_seconds, "s")} each`;
   const intensity = e.totalBytes ? e.totalFlops / e.totalBytes : Infinity;
@@ -216,7 +216,7 @@ function textMarks(t, e) {
 
 function energyText(t, e) {
   const parts = [
-    ["arithmetic", t.joules_per_flop, e.totalFlops], ["DRAM", t.joules_per_dram_byte, e.totalBytes],
+    ["arithmetic", t.joules_per_flop, e.totalFlops], [t.dram, t.joules_per_dram_byte, e.totalBytes],
     ["on-chip memory", t.joules_per_on_chip_byte, e.totalOnChip], ["static power", t.static_watts, e.totalSeconds],
   ];
   if (parts[0][1] === null || parts[1][1] === null) return "unknown";
@@ -236,7 +236,8 @@ function bar(counts, shares) {
 
 function table(t, e, rows = 10) {
   const order = t.names.map((_, i) => i).sort((i, j) => e.seconds[j] - e.seconds[i]).slice(0, rows);
-  const head = "kernel|family|FLOP|DRAM bytes|FLOP/B|time|limit".split("|").map((h) => `<th>${h}</th>`).join("");
+  const titles = `kernel|family|FLOP|${t.dram} bytes|FLOP/B|time|limit`;
+  const head = titles.split("|").map((h) => `<th>${h}</th>`).join("");
   const body = order.map((i) => {
     const moved = t.dram_bytes[i];
     const cells = [

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import html
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import ipywidgets as W
 
-from .look import decades
+from ..scenes.roofline_marks import ON_CHIP_ROOFS
+from .look import FAINT, INK, decades, intensity_label, log_axis, log_scale
+from .menus import device_option
 
 
 class Explorer(W.VBox):
@@ -56,6 +59,11 @@ class Explorer(W.VBox):
         setattr(self.scene, name, change["new"])
         self._follow()
 
+    def _follow_device(self) -> None:
+        menu = self.controls["device"]
+        menu.value = device_option(menu.options, self.scene.device)
+        self._follow_precision()
+
     def _follow_precision(self) -> None:
         menu, scene = self.controls["precision"], self.scene
         if tuple(menu.options) != tuple(scene.device.precisions()):
@@ -63,8 +71,25 @@ class Explorer(W.VBox):
         menu.value = scene.precision
 
 
-def follow_limits(axes: Iterable[Any], scales: Iterable[Any], tables: dict[str, Any]) -> None:
-    """Bring the axes of a roofline to the limits in the tables."""
+#: Looks of the lines of every roofline: style, width, colour.
+ROOF_LINES = {
+    "ridge": ("dotted", 2, FAINT),
+    "vector_peak": ("dashed", 3, FAINT),
+    **{f"roof_{i}": ("dash_dotted", 2, FAINT) for i in range(ON_CHIP_ROOFS)},
+    "roof": ("solid", 4, INK),
+}
+
+
+def roof_axes(tables: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+    """Scales and axes of a roofline: intensity across, FLOP/s upwards."""
+    scales = {"x": log_scale(tables["x_limits"]), "y": log_scale(tables["y_limits"])}
+    across = log_axis(scales["x"], intensity_label(html.unescape(tables["dram"])))
+    return scales, [across, log_axis(scales["y"], "FLOP/s (log scale)", vertical=True)]
+
+
+def follow_limits(axes: Sequence[Any], scales: Iterable[Any], tables: dict[str, Any]) -> None:
+    """Bring the axes of a roofline to the limits in the tables, and to the name of the device's memory."""
+    axes[0].label = intensity_label(html.unescape(tables["dram"]))
     for axis, scale, limits in zip(axes, scales, (tables["x_limits"], tables["y_limits"]), strict=True):
         with scale.hold_sync():
             scale.min, scale.max = limits

@@ -21,7 +21,7 @@ function planEstimate(t, plan, controls) {
 /** Joules by part, null where unknown, and their total: null unless arithmetic and DRAM are known. */
 function energyParts(t, flops, bytes, onChip, seconds) {
   const parts = [
-    ["arithmetic", t.joules_per_flop, flops], ["DRAM", t.joules_per_dram_byte, bytes],
+    ["arithmetic", t.joules_per_flop, flops], [t.dram, t.joules_per_dram_byte, bytes],
     ["on-chip memory", t.joules_per_on_chip_byte, onChip], ["static power", t.static_watts, seconds],
   ].map(([name, each, many]) => [name, each === null ? null : each * many]);
   const known = parts[0][1] !== null && parts[1][1] !== null;
@@ -128,7 +128,8 @@ function bandwidthLabel(t, e, taken) {
   const places = [Math.sqrt(middle * at), middle, Math.sqrt(x0 * middle)];
   const x = places.find((place) => taken.every(([px]) => Math.max(px / place, place / px) > far)) ?? places[0];
   const name = t.levels.length ? `${t.memory} ` : "";
-  return {x: [x / 1.1], y: [x * e.bandwidth * t.lift], text: [name + si(e.bandwidth, "B/s")]};
+  const [right, up] = t.beside;
+  return {x: [x * right], y: [x * e.bandwidth * up], text: [name + si(e.bandwidth, "B/s")]};
 }
 
 function onChipLabels(t, e) {
@@ -194,7 +195,7 @@ function fusionTexts(t, s) {
     energy: fusionEnergy(s),
     sentence: `${firstSentence(t, s)}<br><small>${secondSentence(s)}</small>`,
     formula: fusionFormula(t, s),
-    off_plot: fusionOffPlot(s),
+    off_plot: fusionOffPlot(t, s),
     ledger: ledger(t, s),
   };
   return Object.fromEntries(Object.entries(texts).map(([name, value]) => [name, {value}]));
@@ -293,10 +294,11 @@ function firstSentence(t, s) {
   if (String(s.plan) === String(s.unfused)) {
     const kernels = `${s.plan.length} kernel${s.plan.length === 1 ? "" : "s"}`;
     const why = s.depth === 1 ? "Unfused" : `The rule set “${t.rules}” fuses nothing here`;
-    return `${why}: ${kernels}, ${moved} to and from DRAM, <b>${time}</b>.`;
+    return `${why}: ${kernels}, ${moved} to and from ${t.dram}, <b>${time}</b>.`;
   }
   const saved = s.before.totalBytes - s.now.totalBytes;
-  const bytes = saved >= 0 ? `keeps ${si(saved, "B")} out of DRAM` : `moves ${si(-saved, "B")} more through DRAM`;
+  const bytes = saved >= 0
+    ? `keeps ${si(saved, "B")} out of ${t.dram}` : `moves ${si(-saved, "B")} more through ${t.dram}`;
   const gain = s.before.totalSeconds / s.now.totalSeconds;
   return `Fusing up to ${s.depth} operators ${bytes}: <b>${si(s.before.totalSeconds, "s")} → ${time} ` +
     `(${number(gain, 2)}×${gain < 0.995 ? ", slower" : ""})</b>.`;
@@ -348,12 +350,12 @@ function fusionFormula(t, s) {
     `= ${si(e.seconds[i], "s")}${note}`;
 }
 
-function fusionOffPlot(s) {
+function fusionOffPlot(t, s) {
   if (s.now === null) return "";
   const hidden = [];
   for (let i = 0; i < s.plan.length; i++) {
     if (s.now.flops[i] === 0) hidden.push(`kernel ${LETTERS[i]} does no arithmetic`);
-    else if (s.now.table.dram_bytes[i] === 0) hidden.push(`kernel ${LETTERS[i]} moves no DRAM byte`);
+    else if (s.now.table.dram_bytes[i] === 0) hidden.push(`kernel ${LETTERS[i]} moves no ${t.dram} byte`);
   }
   return hidden.length ? `Not on the plot (its axes are logarithmic): ${hidden.join("; ")}.` : "";
 }

@@ -7,17 +7,31 @@ from typing import Any
 import bqplot
 import ipywidgets as W
 
-from ..device import Device, device, devices
+from ..device import Device
 from ..fusion.rules import RULE_SETS
 from ..graph import Graph
+from ..scenes.controls import BANDWIDTH_FACTORS
 from ..scenes.fusion import CLOCK_SECONDS, CLOCK_STEPS, FUSION_NETWORKS, ON_CHIP_BYTES, FusionScene
 from ..scenes.fusion_picture import KERNEL_COLORS
-from ..scenes.roofline import BANDWIDTH_FACTORS, device_menu
-from ..scenes.roofline_marks import ON_CHIP_ROOFS
 from .driver import Driver
-from .explorer import Explorer, follow_limits
-from .look import FAINT, INK, STYLE, log_axis, log_scale, text_widget
+from .explorer import ROOF_LINES, Explorer, follow_limits, roof_axes
+from .look import (
+    FAINT,
+    INK,
+    STYLE,
+    figure,
+    heading,
+    label_side,
+    lines,
+    slider_head,
+    step_slider,
+    text_widget,
+)
+from .menus import device_option, device_options
 from .names import Names
+
+#: Of a slider: room for half a handle.
+_WIDE = "calc(100% - 16px)"
 
 _MENUS = {"network": "175px", "device": "230px", "precision": "75px", "rules": "120px"}
 _SLIDERS = {"depth": "fusion depth", "bandwidth": "bandwidth", "on_chip": "on-chip memory"}
@@ -95,12 +109,9 @@ class FusionExplorer(Explorer):
         self.scene = FusionScene(network, device, precision, rules, depth)
         self.controls = self._make_controls()
         tables, marks = self.scene.tables, self.scene.marks
-        self.scales = {"x": log_scale(tables["x_limits"]), "y": log_scale(tables["y_limits"])}
-        self.axes = [
-            log_axis(self.scales["x"], "arithmetic intensity, FLOP per DRAM byte"),
-            log_axis(self.scales["y"], "FLOP/s", vertical=True),
-        ]
+        self.scales, self.axes = roof_axes(tables)
         self.marks = _figure_marks(marks, self.scales)
+        self.marks["label_bandwidth"].align = label_side(tables)
         self.texts = {name: text_widget(traits["value"]) for name, traits in marks.items() if "value" in traits}
         self.driver = Driver(
             "fusion",
@@ -132,19 +143,16 @@ class FusionExplorer(Explorer):
         network, dev = scene.network, scene.device
         own = isinstance(network, Graph)
         networks: list[Any] = [(network.name, network)] if isinstance(network, Graph) else list(FUSION_NETWORKS)
-        menu: list[tuple[str, Any]] = [*device_menu()]
-        choice: Any = dev.id
-        if dev.id not in devices() or dev != device(dev.id):
-            menu, choice = [(f"{dev.name} (yours)", dev), *menu], dev
+        menu = device_options(dev)
         controls = {
             "network": W.Dropdown(options=networks, value=network, disabled=own),
-            "device": W.Dropdown(options=menu, value=choice),
+            "device": W.Dropdown(options=menu, value=device_option(menu, dev)),
             "precision": W.Dropdown(options=dev.precisions(), value=scene.precision),
             "rules": W.Dropdown(options=list(RULE_SETS), value=scene.rules),
-            "depth": _slider(scene.depth, 1, scene.most_depth),
-            "bandwidth": _slider(scene.bandwidth_step, 0, len(BANDWIDTH_FACTORS) - 1),
-            "on_chip": _slider(scene.on_chip_step, 0, len(ON_CHIP_BYTES) - 1),
-            "clock": _slider(0, 0, CLOCK_STEPS),
+            "depth": step_slider(scene.depth, 1, scene.most_depth, _WIDE),
+            "bandwidth": step_slider(scene.bandwidth_step, 0, len(BANDWIDTH_FACTORS) - 1, _WIDE),
+            "on_chip": step_slider(scene.on_chip_step, 0, len(ON_CHIP_BYTES) - 1, _WIDE),
+            "clock": step_slider(0, 0, CLOCK_STEPS, _WIDE),
         }
         for name, width in _MENUS.items():
             controls[name].layout.width = width
@@ -157,12 +165,13 @@ class FusionExplorer(Explorer):
         for name in ("removed", "on_chip_note", "energy", "formula", "off_plot", "rules_text"):
             t[name].add_class("rl-small")
         t["sentence"].add_class("rl-sentence")
+        self.ledger = W.Accordion([t["ledger"]], titles=[_ledger_title(self.scene.device)])
         left = W.VBox(
-            [_heading("Where the data goes"), t["picture"], t["removed"], _heading("Time"), t["bars"], _lanes()],
+            [heading("Where the data goes"), t["picture"], t["removed"], heading("Time"), t["bars"], _lanes()],
             layout=W.Layout(flex="6 1 460px", min_width="min(440px, 100%)", margin="0 12px 0 0"),
         )
         right = W.VBox(
-            [_heading("Roofline"), self._make_figure(), t["off_plot"]],
+            [heading("Roofline"), self._make_figure(), t["off_plot"]],
             layout=W.Layout(flex="5 1 400px", min_width="min(400px, 100%)"),
         )
         return [
@@ -176,7 +185,7 @@ class FusionExplorer(Explorer):
             t["on_chip_note"],
             t["energy"],
             t["formula"],
-            W.Accordion([t["ledger"]], titles=["DRAM bytes of each tensor"]),
+            self.ledger,
             self.driver,
             Names({name if name != "rules" else "rule set": self.controls[name] for name in _MENUS}, _BUTTONS),
         ]
@@ -197,22 +206,14 @@ class FusionExplorer(Explorer):
         for name, label in _SLIDERS.items():
             value = self.texts[f"{name}_text"]
             value.add_class("rl-value")
-            head = W.HBox([W.Label(label), value], layout=W.Layout(justify_content="space-between"))
+            head = slider_head(label, value)
             sliders.append(W.VBox([head, self.controls[name]], layout=W.Layout(flex="1 1 202px", margin="0 14px 0 0")))
         row = W.Layout(flex_flow="row wrap", align_items="flex-end")
         return W.HBox([title, *sliders, self.reset_button], layout=row)
 
     def _make_figure(self) -> W.Box:
-        self.figure = bqplot.Figure(
-            marks=list(self.marks.values()),
-            axes=self.axes,
-            fig_margin={"top": 16, "bottom": 52, "left": 78, "right": 24},
-            layout=W.Layout(width="100%", height="430px", min_width="320px"),
-            animation_duration=0,
-            display_toolbar=False,
-            padding_x=0,
-            padding_y=0,
-        )
+        margin = {"top": 16, "bottom": 52, "left": 78, "right": 24}
+        self.figure = figure(self.marks.values(), self.axes, margin, height="430px", min_width="320px")
         return W.Box([self.figure])
 
     def _run(self) -> W.HBox:
@@ -248,8 +249,7 @@ class FusionExplorer(Explorer):
         self._following = True  # the controls' own observers must not answer
         try:
             c["network"].value, c["rules"].value = scene.network, scene.rules
-            c["device"].value = next(v for _, v in c["device"].options if v in (scene.device.id, scene.device))
-            self._follow_precision()
+            self._follow_device()
             # the driver looks a depth up in the tables: there must be a row for it before and after each step here
             c["depth"].value = min(c["depth"].value, scene.most_depth, len(self.driver.tables["index"]))
             self.driver.tables = tables
@@ -260,16 +260,12 @@ class FusionExplorer(Explorer):
         finally:
             self._following = False
         follow_limits(self.axes, self.scales.values(), tables)
+        self.ledger.titles = [_ledger_title(scene.device)]
+        self.marks["label_bandwidth"].align = label_side(tables)
 
 
-def _slider(step: int, low: int, high: int) -> W.IntSlider:
-    """A slider over steps. The driver writes the value with its unit beside it."""
-    layout = W.Layout(width="calc(100% - 16px)")  # room for half a handle
-    return W.IntSlider(step, low, high, readout=False, continuous_update=True, layout=layout)
-
-
-def _heading(text: str) -> W.HTML:
-    return W.HTML(f'<div class="rl-heading">{text}</div>')
+def _ledger_title(dev: Device) -> str:
+    return f"{dev.memory_kind} bytes of each tensor"
 
 
 def _lanes() -> W.HTML:
@@ -292,12 +288,7 @@ def _lanes() -> W.HTML:
 
 def _figure_marks(marks: dict[str, dict[str, Any]], scales: dict[str, Any]) -> dict[str, Any]:
     """bqplot marks under the scene's names, in the order in which they are painted."""
-    made: dict[str, Any] = {}
-    lines = {"ridge": ("dotted", 2, FAINT), "vector_peak": ("dashed", 3, FAINT)}
-    lines |= {f"roof_{i}": ("dash_dotted", 2, FAINT) for i in range(ON_CHIP_ROOFS)}
-    lines |= {"roof": ("solid", 4, INK), "trail": ("dashed", 2, INK)}
-    for name, (style, width, color) in lines.items():
-        made[name] = bqplot.Lines(**marks[name], scales=scales, line_style=style, stroke_width=width, colors=[color])
+    made = lines(marks, scales, ROOF_LINES | {"trail": ("dashed", 2, INK)})
     dots: dict[str, dict[str, Any]] = {
         "glow": {"marker": "circle", "default_size": 900, "fill": False, "stroke": INK, "stroke_width": 3},
         "kernels": {"marker": "circle", "default_size": 260, "stroke": "var(--jp-layout-color0, #fff)"},

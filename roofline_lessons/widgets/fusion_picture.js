@@ -33,7 +33,7 @@ function fusionPicture(t, plan, over, current, tick) {
   const left = (WIDTH - MARGIN - slot * order.length) / 2;
   const place = {};
   order.forEach((op, i) => { place[op] = left + slot * i; });
-  const parts = [dramBar(), ...goneArrows(t, rows, place, slot)];
+  const parts = [dramBar(t.dram), ...goneArrows(t, rows, place, slot)];
   rows.forEach((row, i) => {
     const tile = row.tile && over === null ? ` · tile ${row.tile[0]} × ${row.tile[1]}` : "";
     const name = `kernel ${LETTERS[i]}${tile}`;
@@ -45,7 +45,7 @@ function fusionPicture(t, plan, over, current, tick) {
   const words = []; // above all arrows
   rows.forEach((row, i) => dramArrows(t, row, place, slot, i === current && over === null ? tick : null, parts, words));
   const kernels = rows.map((row, i) => `${LETTERS[i]}: ${operatorNames(t, row)}`).join("; ");
-  const said = `${rows.length} kernels below DRAM. ${kernels}. The ledger says what each tensor moves.`;
+  const said = `${rows.length} kernels below ${t.dram}. ${kernels}. The ledger says what each tensor moves.`;
   return `<svg class="rl-where" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${said}">` +
     `${parts.join("")}${words.join("")}</svg>`;
 }
@@ -54,10 +54,10 @@ function operatorNames(t, row) {
   return row.ops.map((op) => t.names[op]).join(", ");
 }
 
-function dramBar() {
+function dramBar(word) {
   return `<rect x="1" y="1" width="${WIDTH - 2}" height="${DRAM_END - 2}" rx="6" fill="${READ_COLOR}" ` +
     `fill-opacity="0.1" stroke="${READ_COLOR}" stroke-width="1.5"/><text x="${WIDTH / 2}" y="22" ` +
-    'text-anchor="middle" font-size="16" font-weight="600" fill="currentColor">DRAM</text>';
+    `text-anchor="middle" font-size="16" font-weight="600" fill="currentColor">${word}</text>`;
 }
 
 function kernelBox(i, box, name, title, runs) {

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import math
 import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import bqplot
 import ipywidgets as W
@@ -68,6 +70,68 @@ def marker_svg(marker: str, color: str = "currentColor") -> str:
         f'<svg width="16" height="16" viewBox="-8 -8 16 16" aria-hidden="true">'
         f'<g fill="{html.escape(color)}">{_MARKER_PATHS[marker]}</g></svg>'
     )
+
+
+def line_svg(dashes: str) -> str:
+    """A line as a small inline picture, for legends."""
+    return (
+        '<svg width="34" height="10" viewBox="0 0 34 10" aria-hidden="true"><path d="M1 5H33" fill="none" '
+        f'stroke="currentColor" stroke-width="2" stroke-dasharray="{dashes}"/></svg>'
+    )
+
+
+def slider_head(label: str, value: W.Widget) -> W.HBox:
+    """What stands above a slider: its name, and the value that the driver writes."""
+    return W.HBox([W.Label(label), value], layout=W.Layout(justify_content="space-between", align_items="center"))
+
+
+def label_side(tables: dict[str, Any]) -> str:
+    """Whether the label of the slanted roof starts or ends at its place."""
+    return "start" if tables["beside"][0] > 1 else "end"
+
+
+def heading(words: str) -> W.HTML:
+    """A heading over a part of an explorer."""
+    return W.HTML(f'<div class="rl-heading">{words}</div>')
+
+
+def bytes_heading(dram: str) -> str:
+    """The heading over the bytes to and from a device's main memory, by what that is called (`memory_kind`)."""
+    return f'<div class="rl-heading">{html.escape(dram)} bytes</div>'
+
+
+def intensity_label(dram: str) -> str:
+    """The label of an axis of intensities."""
+    return f"arithmetic intensity, FLOP per {dram} byte (log scale)"
+
+
+def step_slider(value: int, low: int, high: int, width: str = "100%") -> W.IntSlider:
+    """A slider over steps. The driver writes what a step means beside it."""
+    return W.IntSlider(value, low, high, readout=False, continuous_update=True, layout=W.Layout(width=width))
+
+
+def figure(marks: Iterable[Any], axes: Sequence[bqplot.Axis], margin: dict[str, int], **layout: str) -> bqplot.Figure:
+    """A figure as wide as its place, that moves at once and only by the controls."""
+    return bqplot.Figure(
+        marks=list(marks),
+        axes=axes,
+        fig_margin=margin,
+        layout=W.Layout(width="100%", **layout),
+        animation_duration=0,
+        display_toolbar=False,  # its panning would leave the axes where no control can bring them back
+        padding_x=0,
+        padding_y=0,
+    )
+
+
+def lines(
+    marks: dict[str, dict[str, Any]], scales: dict[str, Any], looks: dict[str, tuple[str, int, str]]
+) -> dict[str, Any]:
+    """bqplot lines under the scene's names: style, width and colour of each."""
+    return {
+        name: bqplot.Lines(**marks[name], scales=scales, line_style=style, stroke_width=width, colors=[color])
+        for name, (style, width, color) in looks.items()
+    }
 
 
 def unique(name: str) -> str:

@@ -13,7 +13,7 @@ from ..device import Device
 from ..fusion import RULE_SETS, Plan
 from ..graph import Graph
 from ..reports.scene import ReportScene
-from .look import text_widget
+from .look import heading, text_widget
 from .roofline import RooflineExplorer
 from .upload import Upload
 
@@ -155,17 +155,17 @@ class ModelReport(W.VBox):
             t["advice"],
             self.explorer,
             W.HTML("<small>The sliders move the roofline alone; all below is for the device as it is.</small>"),
-            W.HTML('<div class="rl-heading">Fusion</div>'),
+            heading("Fusion"),
             W.HBox([W.Label("rule set to compare with"), c["rules"]], layout=wrap),
             t["plans"],
-            W.HTML('<div class="rl-heading">Where the time goes</div>'),
+            heading("Where the time goes"),
             W.HBox([W.Label("kernels of the plan"), c["plan"]], layout=wrap),
             t["slowest"],
             W.HBox(
                 [
-                    W.VBox([W.HTML('<div class="rl-heading">What would help</div>'), t["changes"]], layout=half),
+                    W.VBox([heading("What would help"), t["changes"]], layout=half),
                     W.VBox(
-                        [W.HTML('<div class="rl-heading">Does it fit on the chip?</div>'), t["memory"], t["notes"]],
+                        [heading("Does it fit on the chip?"), t["memory"], t["notes"]],
                         layout=half,
                     ),
                 ],

@@ -8,28 +8,36 @@ from typing import Any
 import bqplot
 import ipywidgets as W
 
-from ..device import Device, device, devices
+from ..device import Device
 from ..fusion.plan import Plan
 from ..graph import Graph
 from ..measure import Point
-from ..scenes.roofline import (
-    BANDWIDTH_FACTORS,
-    BATCHES,
-    NETWORKS,
-    PEAK_FACTORS,
-    RooflineScene,
-    device_menu,
-)
-from ..scenes.roofline_marks import BOUND_COLORS, FAMILY_MARKERS, ON_CHIP_ROOFS
+from ..scenes.controls import BANDWIDTH_FACTORS, PEAK_FACTORS
+from ..scenes.roofline import BATCHES, NETWORKS, RooflineScene
+from ..scenes.roofline_marks import BOUND_COLORS, FAMILY_MARKERS, line_names
 from .driver import Driver
-from .explorer import Explorer, follow_limits
-from .look import FAINT, INK, STYLE, log_axis, log_scale, marker_svg, text_widget
+from .explorer import ROOF_LINES, Explorer, follow_limits, roof_axes
+from .look import (
+    INK,
+    STYLE,
+    bytes_heading,
+    figure,
+    heading,
+    label_side,
+    line_svg,
+    lines,
+    marker_svg,
+    slider_head,
+    step_slider,
+    text_widget,
+)
 from .measured import circles_and_bars, what_was_measured
+from .menus import device_option, device_options
 from .names import Names
 
 _READOUTS = {
     "time": "Time of one run",
-    "bytes": "DRAM bytes",
+    "bytes": "",  # says what memory it is
     "work": "Work",
     "intensity": "Arithmetic intensity",
     "energy": "Energy",
@@ -79,11 +87,7 @@ class RooflineExplorer(Explorer):
         self.scene = RooflineScene(network, device, precision, batch, measured)
         self.controls = self._make_controls()
         tables, marks = self.scene.tables, self.scene.marks
-        self.scales = {"x": log_scale(tables["x_limits"]), "y": log_scale(tables["y_limits"])}
-        self.axes = [
-            log_axis(self.scales["x"], "arithmetic intensity, FLOP per DRAM byte"),
-            log_axis(self.scales["y"], "FLOP/s", vertical=True),
-        ]
+        self.scales, self.axes = roof_axes(tables)
         self.marks = _figure_marks(marks, self.scales)
         self.texts = {name: text_widget(traits["value"]) for name, traits in marks.items() if "value" in traits}
         self.driver = Driver(
@@ -116,17 +120,14 @@ class RooflineExplorer(Explorer):
         network, dev = scene.network, scene.device
         own = not isinstance(network, str)
         networks: list[Any] = [(scene.title, network)] if own else list(NETWORKS)
-        menu: list[tuple[str, Any]] = [*device_menu()]
-        choice: Any = dev.id
-        if dev.id not in devices() or dev != device(dev.id):
-            menu, choice = [(f"{dev.name} (yours)", dev), *menu], dev
+        menu = device_options(dev)
         controls = {
             "network": W.Dropdown(options=networks, value=network, disabled=own),
-            "device": W.Dropdown(options=menu, value=choice),
+            "device": W.Dropdown(options=menu, value=device_option(menu, dev)),
             "precision": W.Dropdown(options=dev.precisions(), value=scene.precision),
             "batch": W.Dropdown(options=[1] if own else sorted({*BATCHES, scene.batch}), value=scene.batch),
-            "bandwidth": _slider(scene.bandwidth_step, BANDWIDTH_FACTORS),
-            "peak": _slider(scene.peak_step, PEAK_FACTORS),
+            "bandwidth": step_slider(scene.bandwidth_step, 0, len(BANDWIDTH_FACTORS) - 1),
+            "peak": step_slider(scene.peak_step, 0, len(PEAK_FACTORS) - 1),
         }
         controls["batch"].disabled = own
         for name, width in (("network", "150px"), ("device", "300px"), ("precision", "90px"), ("batch", "70px")):
@@ -145,7 +146,7 @@ class RooflineExplorer(Explorer):
         sliders = [
             W.VBox(
                 [
-                    W.HBox([W.Label(label), t[f"{name}_text"]], layout=W.Layout(justify_content="space-between")),
+                    slider_head(label, t[f"{name}_text"]),
                     c[name],
                 ],
                 layout=W.Layout(width="330px", margin="0 36px 0 0"),
@@ -156,19 +157,18 @@ class RooflineExplorer(Explorer):
             t[name].add_class("rl-value" if name != "bar" else "rl-wrap")
         for name in ("formula", "off_plot"):
             t[name].add_class("rl-wrap")
-        self.figure = bqplot.Figure(
-            marks=[*self.marks.values(), *self.measured],
-            axes=self.axes,
-            fig_margin={"top": 16, "bottom": 56, "left": 84, "right": 24},
-            layout=W.Layout(width="100%", height="470px", min_width="480px"),
-            animation_duration=0,
-            display_toolbar=False,  # its panning would leave the axes where no control can bring them back
-            padding_x=0,
-            padding_y=0,
+        margin = {"top": 16, "bottom": 56, "left": 84, "right": 24}
+        self.figure = figure(
+            [*self.marks.values(), *self.measured], self.axes, margin, height="470px", min_width="480px"
         )
         t["sentence"].add_class("rl-sentence")
-        readouts = [w for name, label in _READOUTS.items() for w in (_heading(label), t[name])]
+        headings = {name: heading(label) for name, label in _READOUTS.items()}
+        self.moved = headings["bytes"]
+        self.moved.value = bytes_heading(self.scene.device.memory_kind)
+        readouts = [w for name in _READOUTS for w in (headings[name], t[name])]
         side = W.VBox(readouts, layout=W.Layout(flex="1 1 300px", max_width="380px", padding="0 0 0 12px"))
+        self.lines = W.HTML()
+        self._name_lines(self.scene.tables)
         more = W.Accordion([t["table"]], titles=["The slowest kernels as a table"])
         return [
             W.HTML(STYLE),
@@ -180,6 +180,7 @@ class RooflineExplorer(Explorer):
                 layout=W.Layout(flex_flow="row wrap"),
             ),
             _legend(),
+            self.lines,
             *what_was_measured(self.scene),
             t["sentence"],
             t["formula"],
@@ -203,23 +204,20 @@ class RooflineExplorer(Explorer):
         try:
             c["network"].value = scene.network
             c["batch"].value = scene.batch
-            c["device"].value = next(v for _, v in c["device"].options if v in (scene.device.id, scene.device))
-            self._follow_precision()
+            self._follow_device()
             c["bandwidth"].value, c["peak"].value = scene.bandwidth_step, scene.peak_step
         finally:
             self._following = False
         tables = scene.tables
         follow_limits(self.axes, self.scales.values(), tables)
+        self.moved.value = bytes_heading(scene.device.memory_kind)
+        self._name_lines(tables)
+
+    def _name_lines(self, tables: dict[str, Any]) -> None:
+        """What the lines without a label are, and on which side of the slanted roof its label stands."""
+        self.lines.value = _lines(tables)
+        self.marks["label_bandwidth"].align = label_side(tables)
         self.driver.tables = tables
-
-
-def _slider(step: int, grid: tuple[float, ...]) -> W.IntSlider:
-    """A slider over the steps of a log grid. The driver writes the value with its unit beside it."""
-    return W.IntSlider(step, 0, len(grid) - 1, readout=False, continuous_update=True, layout=W.Layout(width="100%"))
-
-
-def _heading(text: str) -> W.HTML:
-    return W.HTML(f'<div class="rl-heading">{text}</div>')
 
 
 def _legend() -> W.HTML:
@@ -233,14 +231,16 @@ def _legend() -> W.HTML:
     )
 
 
+def _lines(tables: dict[str, Any]) -> str:
+    """What the dashed and dash-dotted lines are, "" where there are none."""
+    dashes = {"vector_peak": "8 6"}
+    named = [f"<span>{line_svg(dashes.get(mark, '9 4 2 4'))} {name}</span>" for mark, name in line_names(tables)]
+    return f'<div class="rl-legend"><b>lines</b>{"".join(named)}</div>' if named else ""
+
+
 def _figure_marks(marks: dict[str, dict[str, Any]], scales: dict[str, Any]) -> dict[str, Any]:
     """bqplot marks under the scene's names, in the order in which they are painted."""
-    made: dict[str, Any] = {}
-    lines = {"ridge": ("dotted", 2, FAINT), "vector_peak": ("dashed", 3, FAINT)}
-    lines |= {f"roof_{i}": ("dash_dotted", 2, FAINT) for i in range(ON_CHIP_ROOFS)}
-    lines["roof"] = ("solid", 4, INK)
-    for name, (style, width, color) in lines.items():
-        made[name] = bqplot.Lines(**marks[name], scales=scales, line_style=style, stroke_width=width, colors=[color])
+    made = lines(marks, scales, ROOF_LINES)
     sized = scales | {"size": bqplot.LinearScale(min=0, max=1)}
     for name, marker in FAMILY_MARKERS.items():
         made[f"points {name}"] = bqplot.Scatter(

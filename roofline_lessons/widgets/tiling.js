@@ -127,12 +127,12 @@ function tilingTexts(t, all, depth, best, tile, capacity) {
     bytes: `${si(c.dramBytes, "B")} <small>unfused ${si(unfused.dramBytes, "B")}</small>`,
     again: `${c.again === 0 ? "nothing" : si(c.again, "FLOP")} ` +
       `<small>${number(100 * c.again / unfused.flops, 2)} % more work</small>`,
-    halo: `${si(c.haloBytes, "B")} <small>of the DRAM bytes</small>`,
+    halo: `${si(c.haloBytes, "B")} <small>of the ${t.dram} bytes</small>`,
     fit: tilingFit(c, capacity, t.unknown_capacity),
     picture: tilingPicture(t, c),
-    sentence: tilingSentence(all, depth, best),
+    sentence: tilingSentence(all, depth, best, t.dram),
     formula: tilingFormula(c),
-    table: tilingTable(all, depth, best),
+    table: tilingTable(all, depth, best, t.dram),
   };
   return Object.fromEntries(Object.entries(texts).map(([name, value]) => [name, {value}]));
 }
@@ -142,7 +142,7 @@ function tilingMemory(t, capacity) {
   return `${si(capacity, "B")} <small>${tilingWhole(capacity)} B</small>`;
 }
 
-function tilingSentence(all, depth, best) {
+function tilingSentence(all, depth, best, dram) {
   const [now, fastest, deepest, unfused] = [all[depth - 1], all[best - 1], all.at(-1), all[0]];
   const time = si(now.seconds, "s");
   const record = `${fastest.name} is the fastest that fits: ${si(fastest.seconds, "s")}.`;
@@ -151,16 +151,16 @@ function tilingSentence(all, depth, best) {
       `${tilingWhole(now.needed - now.over)} B, ${tilingWhole(now.over)} B too many. ${record}`;
   }
   if (now !== fastest) {
-    return `<b>${now.name} takes ${time}.</b> ${record} ${now.name} is slower because ${tilingWhy(now, fastest)}.`;
+    return `<b>${now.name} takes ${time}.</b> ${record} ${now.name} is slower because ${tilingWhy(now, fastest, dram)}.`;
   }
   const first = `<b>${now.name} takes ${time}</b>, the fastest that fits at this tile.`;
   const other = now !== deepest ? deepest : unfused;
   if (!other.fits) return `${first} ${other.name} does not fit.`;
-  return `${first} ${other.name} takes ${si(other.seconds, "s")}, because ${tilingWhy(other, now)}.`;
+  return `${first} ${other.name} takes ${si(other.seconds, "s")}, because ${tilingWhy(other, now, dram)}.`;
 }
 
 /** Why one depth is slower than another: the part of its time that grows most. */
-function tilingWhy(slow, fast) {
+function tilingWhy(slow, fast, dram) {
   const arithmetic = slow.arithmeticSeconds - fast.arithmeticSeconds;
   const memory = slow.memorySeconds - fast.memorySeconds;
   const launches = slow.arithmetic.length - fast.arithmetic.length;
@@ -170,7 +170,7 @@ function tilingWhy(slow, fast) {
   if (most === arithmetic) return `its tiles overlap: ${si(slow.again, "FLOP")} are computed again`;
   if (most === launch) return `it starts ${launches} more kernel${launches === 1 ? "" : "s"}`;
   const more = slow.dramBytes - fast.dramBytes;
-  return more > 0 ? `it moves ${si(more, "B")} more to and from DRAM` : "its on-chip traffic takes longer";
+  return more > 0 ? `it moves ${si(more, "B")} more to and from ${dram}` : "its on-chip traffic takes longer";
 }
 
 function tilingFormula(c) {
@@ -181,8 +181,8 @@ function tilingFormula(c) {
     `${si(c.seconds, "s")} = ${parts.join(" &nbsp;+&nbsp; ")}`;
 }
 
-function tilingTable(all, depth, best) {
-  const head = "layers per kernel|kernels|time|arithmetic|memory|computed again|DRAM bytes|tiles|weights|fits"
+function tilingTable(all, depth, best, dram) {
+  const head = `layers per kernel|kernels|time|arithmetic|memory|computed again|${dram} bytes|tiles|weights|fits`
     .split("|").map((h) => `<th>${h}</th>`).join("");
   const body = all.map((c) => {
     const mark = (c.depth === best ? "★ " : "") + (c.depth === depth ? "▸ " : "");

@@ -7,23 +7,35 @@ from typing import Any
 import bqplot
 import ipywidgets as W
 
-from ..device import Device, device, devices
+from ..device import Device
 from ..fusion import HALO_MODES
 from ..graph import Graph
-from ..scenes.roofline import device_menu
 from ..scenes.roofline_marks import BOUND_COLORS
 from ..scenes.tiling import TilingScene
 from ..scenes.tiling_plans import NETWORKS, TEACHING_ACCELERATOR
 from .driver import Driver
 from .explorer import Explorer
-from .look import FAINT, INK, STYLE, text_widget, unique
+from .look import (
+    FAINT,
+    INK,
+    STYLE,
+    bytes_heading,
+    figure,
+    heading,
+    lines,
+    slider_head,
+    step_slider,
+    text_widget,
+    unique,
+)
+from .menus import device_option, device_options
 from .names import Names
 
 _MENUS = {"network": "160px", "device": "240px", "precision": "80px", "halo": "120px"}
 _SLIDERS = {"depth": "layers per kernel", "tile": "tile", "memory": "on-chip memory"}
 _READOUTS = {
     "time": "Time of one run",
-    "bytes": "DRAM bytes",
+    "bytes": "",  # says what memory it is
     "again": "Computed again",
     "halo": "Halo read again",
 }
@@ -139,18 +151,15 @@ class TilingExplorer(Explorer):
         network, dev = scene.network, scene.device
         own = isinstance(network, Graph)
         networks: list[Any] = [(network.name, network)] if isinstance(network, Graph) else list(NETWORKS)
-        teaching = TEACHING_ACCELERATOR.name
-        menu: list[tuple[str, Any]] = [(teaching, teaching), *device_menu()]
-        if dev != TEACHING_ACCELERATOR and (dev.id not in devices() or dev != device(dev.id)):
-            menu = [(f"{dev.name} (yours)", dev), *menu]
+        menu = device_options(dev, TEACHING_ACCELERATOR)
         controls: dict[str, Any] = {
             "network": W.Dropdown(options=networks, value=network, disabled=own),
-            "device": W.Dropdown(options=menu, value=_choice(menu, dev)),
+            "device": W.Dropdown(options=menu, value=device_option(menu, dev)),
             "precision": W.Dropdown(options=dev.precisions(), value=scene.precision),
             "halo": W.Dropdown(options=HALO_MODES, value=scene.halo),
-            "depth": _slider(scene.depth, 1, scene.layers),
-            "tile": _slider(scene.tile_step, 0, len(scene.tiles) - 1),
-            "memory": _slider(scene.memory_step, 0, len(scene.capacities) - 1),
+            "depth": step_slider(scene.depth, 1, scene.layers, "97%"),
+            "tile": step_slider(scene.tile_step, 0, len(scene.tiles) - 1, "97%"),
+            "memory": step_slider(scene.memory_step, 0, len(scene.capacities) - 1, "97%"),
         }
         for name, width in _MENUS.items():
             controls[name].layout.width = width
@@ -165,7 +174,7 @@ class TilingExplorer(Explorer):
         sliders = [
             W.VBox(
                 [
-                    W.HBox([W.Label(label), t[f"{name}_text"]], layout=W.Layout(justify_content="space-between")),
+                    slider_head(label, t[f"{name}_text"]),
                     c[name],
                 ],
                 layout=W.Layout(flex="1 1 280px", max_width="370px", margin="0 28px 0 0"),
@@ -177,28 +186,20 @@ class TilingExplorer(Explorer):
         for name in ("formula", "fit", "picture"):
             t[name].add_class("rl-wrap")
         t["sentence"].add_class("rl-sentence")
-        self.figure = bqplot.Figure(
-            marks=list(self.marks.values()),
-            axes=self.axes,
-            fig_margin={"top": 14, "bottom": 52, "left": 76, "right": 16},
-            layout=W.Layout(width="100%", height="330px", min_width="440px"),
-            animation_duration=0,
-            display_toolbar=False,
-            padding_x=0,
-            padding_y=0,
-        )
+        margin = {"top": 14, "bottom": 52, "left": 76, "right": 16}
+        self.figure = figure(self.marks.values(), self.axes, margin, height="330px", min_width="440px")
+        headings = {name: heading(label) for name, label in _READOUTS.items()}
+        self.moved = headings["bytes"]
+        self.moved.value = bytes_heading(self.scene.device.memory_kind)
         facts = W.HBox(
-            [
-                W.VBox([W.HTML(f'<div class="rl-heading">{label}</div>'), t[name]], layout=W.Layout(flex="1 1 200px"))
-                for name, label in _READOUTS.items()
-            ],
+            [W.VBox([headings[name], t[name]], layout=W.Layout(flex="1 1 200px")) for name in _READOUTS],
             layout=W.Layout(flex_flow="row wrap"),
         )
         side = W.VBox(
             [
-                W.HTML('<div class="rl-heading">What one tile needs</div>'),
+                heading("What one tile needs"),
                 t["picture"],
-                W.HTML('<div class="rl-heading">On the chip at once, the most demanding kernel</div>'),
+                heading("On the chip at once, the most demanding kernel"),
                 t["fit"],
             ],
             layout=W.Layout(flex="1 1 440px", padding="0 0 0 18px"),
@@ -232,36 +233,24 @@ class TilingExplorer(Explorer):
         self._following = True  # the controls' own observers must not answer
         try:
             c["network"].value, c["halo"].value = scene.network, scene.halo
-            c["device"].value = _choice(c["device"].options, scene.device)
-            self._follow_precision()
+            self._follow_device()
             c["depth"].max, c["tile"].max = scene.layers, len(scene.tiles) - 1
             for name, step in scene.controls.items():
                 c[name].value = step
         finally:
             self._following = False
         self.driver.tables = scene.tables
-
-
-def _choice(menu: Any, dev: Device) -> Any:
-    """The value of the menu that stands for a device: the device itself, its id, or the teaching one's name."""
-    own = dev.name if dev == TEACHING_ACCELERATOR else dev.id
-    return next(value for _, value in menu if value in (dev, own))
-
-
-def _slider(value: int, low: int, high: int) -> W.IntSlider:
-    """A slider over steps. The driver writes what the step means beside it."""
-    return W.IntSlider(value, low, high, readout=False, continuous_update=True, layout=W.Layout(width="97%"))
+        self.moved.value = bytes_heading(scene.device.memory_kind)
 
 
 def _chart_marks(marks: dict[str, dict[str, Any]], scales: dict[str, Any]) -> dict[str, Any]:
     """bqplot marks under the scene's names, in the order in which they are painted."""
-    made: dict[str, Any] = {}
-    for name, style, width, color in (
-        ("memory", "dashed", 3, BOUND_COLORS["memory"]),
-        ("arithmetic", "solid", 2, BOUND_COLORS["compute"]),
-        ("times", "solid", 4, INK),
-    ):
-        made[name] = bqplot.Lines(**marks[name], scales=scales, line_style=style, stroke_width=width, colors=[color])
+    looks = {
+        "memory": ("dashed", 3, BOUND_COLORS["memory"]),
+        "arithmetic": ("solid", 2, BOUND_COLORS["compute"]),
+        "times": ("solid", 4, INK),
+    }
+    made = lines(marks, scales, looks)
     tip = {"display_names": False, "names_unique": False}
     made["now"] = bqplot.Scatter(
         **marks["now"], scales=scales, marker="circle", fill=False, default_size=900, colors=[INK], stroke_width=3

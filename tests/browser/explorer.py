@@ -1,4 +1,4 @@
-"""The roofline explorer on a page: move its sliders, read what it shows."""
+"""Explorers on a page: move their sliders, read what the roofline explorer shows, time a move."""
 
 from __future__ import annotations
 
@@ -10,8 +10,39 @@ FIGURE = ".rl-explorer svg.svg-figure"
 MEASURE = (Path(__file__).parent / "measure.js").read_text()
 
 
-class Explorer:
+class Controls:
+    """The sliders and menus of an explorer on a page.
+
+    root : where it is on the page.
+    menus : the names of its menus, in their order.
+    """
+
+    page: Any
+    root: Any
+    menus: tuple[str, ...] = ()
+
+    def handle(self, slider: str) -> Any:
+        return self.root.locator(f".rl-control-{slider} .noUi-handle")
+
+    def press(self, slider: str, key: str, times: int = 1) -> None:
+        """Press a key so many times on a slider."""
+        for _ in range(times):
+            self.handle(slider).press(key)  # takes the focus each time: a notebook that has just run may steal it
+        self.frame()
+
+    def choose(self, menu: str, label: str) -> None:
+        """Choose in a menu."""
+        self.root.locator("select").nth(self.menus.index(menu)).select_option(label=label)
+
+    def frame(self) -> None:
+        """Wait until what was asked for is painted."""
+        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+class Explorer(Controls):
     """The first roofline explorer on a page: its sliders, its lines, its texts."""
+
+    menus = ("network", "device", "precision", "batch")
 
     def __init__(self, page: Any) -> None:
         self.page = page
@@ -21,15 +52,6 @@ class Explorer:
         page.wait_for_function(
             "() => document.querySelector('.rl-explorer .noUi-handle')?.ariaValueText?.includes('/s')"
         )
-        self.frame()
-
-    def handle(self, slider: str) -> Any:
-        return self.root.locator(f".rl-control-{slider} .noUi-handle")
-
-    def press(self, slider: str, key: str, times: int = 1) -> None:
-        """Press a key so many times on a slider."""
-        for _ in range(times):
-            self.handle(slider).press(key)  # takes the focus each time: a notebook that has just run may steal it
         self.frame()
 
     def press_at_once(self, slider: str, key: str, times: int) -> None:
@@ -50,15 +72,6 @@ class Explorer:
         self.page.mouse.move(track["x"] + fraction * track["width"], track["y"] + 2, steps=12)
         self.page.mouse.up()
         self.frame()
-
-    def choose(self, menu: str, label: str) -> None:
-        """Choose in the menu network, device, precision or batch."""
-        number = ("network", "device", "precision", "batch").index(menu)
-        self.root.locator("select").nth(number).select_option(label=label)
-
-    def frame(self) -> None:
-        """Wait until what was asked for is painted."""
-        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def text(self, css: str = "") -> str:
         """What a person reads in the explorer, or in its first part with this CSS selector."""

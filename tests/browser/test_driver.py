@@ -11,12 +11,12 @@ import struct
 import numpy as np
 import pytest
 
-import roofline_lessons as rl
 from roofline_lessons.cost import classify
 from roofline_lessons.scenes import RooflineScene
 from roofline_lessons.scenes.roofline import BANDWIDTH_FACTORS, PEAK_FACTORS
 from roofline_lessons.text import number, percent, si
 from roofline_lessons.widgets.driver import javascript
+from tests.browser.golden import devices, loaded, odd_graph, same
 
 #: Two sums in another order differ in the last bits.
 TOLERANCE = 1e-12
@@ -25,40 +25,10 @@ TOLERANCE = 1e-12
 @pytest.fixture(scope="module")
 def driver(browser):
     """Calls a function of driver.js with JSON arguments."""
-    page = browser.new_page()
-    page.goto("about:blank")
-    page.evaluate(
-        "code => import(URL.createObjectURL(new Blob([code], {type: 'text/javascript'}))).then(m => window.driver = m)",
-        javascript("driver.js"),
-    )
-    yield lambda name, calls: page.evaluate(
-        "([name, calls]) => calls.map(c => window.driver[name](...c))", [name, calls]
-    )
-    page.close()
-
-
-def odd_graph() -> rl.Graph:
-    """Kernels without arithmetic, without traffic, and with names that HTML would eat."""
-    b = rl.GraphBuilder("odd & <b>bold</b>")
-    x = b.input("x", (1, 4, 8, 8))
-    y = b.transpose(x, (0, 1, 3, 2), name="turn <i>")
-    z = b.concat([y, y], in_place=True, name="join")
-    return b.build(outputs=[b.relu(z)])
-
-
-def devices() -> list[rl.Device]:
-    odd = rl.Device('<odd> & "quoted"', {"fp32": 1e12, "int8": 4e12}, 1e11, memory="A&B")
-    chip = odd.with_(
-        name="chip",
-        vector_peak=2.5e11,
-        launch_seconds=5e-6,
-        levels=(rl.MemoryLevel("L2", bytes_per_second=2e11), rl.MemoryLevel("L1", bytes_per_second=3e11)),
-        joules_per_flop={"fp32": 1e-12},
-        joules_per_dram_byte=1.6e-10,
-        static_watts=2.5,
-    )
-    at_once = odd.with_(name="no launch cost", launch_seconds=0)
-    return [odd, at_once, chip, chip.with_(joules_per_on_chip_byte=1e-11), *(rl.device(i) for i in rl.devices())]
+    with loaded(browser, javascript("driver.js")) as page:
+        yield lambda name, calls: page.evaluate(
+            "([name, calls]) => calls.map(c => window.made[name](...c))", [name, calls]
+        )
 
 
 def scenes():
@@ -81,7 +51,7 @@ def test_golden_vectors(driver):
             calls.append([tables, scene.controls])
             right.append(scene.marks)
         for shown, expected, call in zip(driver("roofline", calls), right, calls):
-            same(shown, expected, f"{scene.title} on {scene.device.name} at {call[1]}")
+            same(shown, expected, f"{scene.title} on {scene.device.name} at {call[1]}", tolerance=TOLERANCE)
             count += 1
     assert count > 300
 
@@ -93,21 +63,6 @@ def test_bounds_are_named_alike(driver):
     expected = [int(classify(np.array(a), np.array(m), launch)) for a, m, launch in calls]
     assert driver("classify", calls) == expected
     assert set(expected) == {0, 1, 2, 3}
-
-
-def same(shown, expected, where: str) -> None:
-    if isinstance(expected, dict):
-        assert list(shown) == list(expected), where
-        for key in expected:
-            same(shown[key], expected[key], f"{where}: {key}")
-    elif isinstance(expected, list):
-        assert len(shown) == len(expected), where
-        for a, b in zip(shown, expected):
-            same(a, b, where)
-    elif isinstance(expected, float):
-        assert math.isclose(shown, expected, rel_tol=TOLERANCE), f"{where}: {shown} is not {expected}"
-    else:
-        assert shown == expected, f"{where}: {shown!r} is not {expected!r}"
 
 
 def values() -> list[float]:

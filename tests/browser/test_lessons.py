@@ -178,7 +178,7 @@ def test_lesson_09_neither_roof_matters_to_keywords_on_a_data_centre_chip(lab):
 
 def test_lesson_12_another_block_goes_through_the_engines(lab):
     lab.open("12_what_real_compilers_fuse.ipynb")
-    lab.run_all()
+    lab.run_all(seconds=120)
     root = scroll_to(lab, ".rl-engines", drawn="svg.rl-engines-picture")
     for name in ("inverted_residual", "residual"):
         root.locator("select").select_option(label=TITLES[name])
@@ -188,6 +188,21 @@ def test_lesson_12_another_block_goes_through_the_engines(lab):
         root.locator(".rl-sentence", has_text=words).wait_for(timeout=30_000)
         assert root.locator("svg.rl-engines-picture .rl-row").count() == 4
         lab.screenshot(f"lesson_12_{name}")
+    assert not lab.errors
+
+
+def test_lesson_12_nodes_on_the_roofline_of_this_machine(lab):
+    lab.open("12_what_real_compilers_fuse.ipynb")
+    lab.run_all(seconds=120)
+    root = scroll_to(lab, ".rl-nodes", drawn=".rl-picture img")
+    picture = root.locator(".rl-picture img")
+    before = picture.get_attribute("src")
+    assert "Nothing merged" in picture.get_attribute("alt")
+    root.locator("select").nth(1).select_option(label="merged | merged, and blocks of channels")
+    root.locator("td", has_text="ReorderInput").wait_for(timeout=30_000)  # a node that belongs to no operator
+    assert picture.get_attribute("src") != before
+    assert picture.evaluate("image => image.naturalWidth") > 800
+    lab.screenshot("lesson_12_nodes")
     assert not lab.errors
 
 

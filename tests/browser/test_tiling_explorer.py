@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import json
-import math
 import re
 import statistics
 
@@ -14,10 +14,14 @@ import roofline_lessons as rl
 from roofline_lessons.scenes.tiling import TilingScene
 from roofline_lessons.scenes.tiling_plans import NETWORKS, TEACHING_ACCELERATOR
 from roofline_lessons.widgets.driver import arithmetic
-from tests.browser.explorer import milliseconds
+from tests.browser.explorer import Controls, milliseconds
+from tests.browser.golden import loaded, same
 from tests.browser.lab import Lab, listen_for_errors
 
 MAKE = "import roofline_lessons as rl\nexplorer = rl.TilingExplorer({})\nexplorer"
+
+#: Two sums in another order differ in the last bits; where a depth does not fit, the line has a gap.
+equal = functools.partial(same, tolerance=1e-12, gaps=True)
 TEXTS = ("depth_text", "tile_text", "memory_text", "time", "bytes", "again", "halo")
 
 
@@ -27,14 +31,8 @@ TEXTS = ("depth_text", "tile_text", "memory_text", "time", "bytes", "again", "ha
 @pytest.fixture(scope="module")
 def tiling(browser):
     """Calls `tiling` of the browser's half: list of (tables, controls) -> list of marks."""
-    page = browser.new_page()
-    page.goto("about:blank")
-    page.evaluate(
-        "code => import(URL.createObjectURL(new Blob([code], {type: 'text/javascript'}))).then(m => window.made = m)",
-        arithmetic(),
-    )
-    yield lambda calls: page.evaluate("calls => calls.map(c => window.made.tiling(...c))", calls)
-    page.close()
+    with loaded(browser, arithmetic()) as page:
+        yield lambda calls: page.evaluate("calls => calls.map(c => window.made.tiling(...c))", calls)
 
 
 def valid() -> rl.Graph:
@@ -72,27 +70,9 @@ def test_golden_vectors(tiling):
                     calls.append([tables, scene.controls])
                     right.append(scene.marks)
         for shown, expected, (_, controls) in zip(tiling(calls), right, calls):
-            same(shown, expected, f"{scene.title} on {scene.device.name}, {scene.halo}, at {controls}")
+            equal(shown, expected, f"{scene.title} on {scene.device.name}, {scene.halo}, at {controls}")
             count += 1
     assert count > 2000
-
-
-def same(shown, expected, where: str) -> None:
-    """Two sums in another order may differ in the last bits; a NaN is drawn as a gap in both."""
-    if isinstance(expected, dict):
-        assert list(shown) == list(expected), where
-        for key in expected:
-            same(shown[key], expected[key], f"{where}: {key}")
-    elif isinstance(expected, list):
-        assert len(shown) == len(expected), where
-        for a, b in zip(shown, expected):
-            same(a, b, where)
-    elif isinstance(expected, float) and math.isnan(expected):
-        assert math.isnan(shown), where
-    elif isinstance(expected, float):
-        assert math.isclose(shown, expected, rel_tol=1e-12), f"{where}: {shown} is not {expected}"
-    else:
-        assert shown == expected, f"{where}: {shown!r} is not {expected!r}"
 
 
 def test_steps_beyond_the_tables_are_the_last_ones(tiling):
@@ -101,16 +81,18 @@ def test_steps_beyond_the_tables_are_the_last_ones(tiling):
     tables = json.loads(json.dumps(scene.tables))
     shown = tiling([[tables, {"depth": 7, "tile": 99, "memory": 99}], [tables, {"depth": 0, "tile": -1, "memory": -1}]])
     scene.tile_step, scene.memory_step = len(scene.tiles) - 1, len(scene.capacities) - 1
-    same(shown[0], scene.marks, "too far right")
+    equal(shown[0], scene.marks, "too far right")
     scene.depth, scene.tile_step, scene.memory_step = 1, 0, 0
-    same(shown[1], scene.marks, "too far left")
+    equal(shown[1], scene.marks, "too far left")
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------
 
 
-class Page:
+class Page(Controls):
     """The tiling explorer on a page of JupyterLab."""
+
+    menus = ("network", "device", "precision", "halo")
 
     def __init__(self, lab: Lab, arguments: str = "", *more: str) -> None:
         self.lab, self.page = lab, lab.page
@@ -120,17 +102,6 @@ class Page:
         self.root.locator("svg.svg-figure path.line").nth(2).wait_for(state="attached", timeout=30_000)
         lab.page.wait_for_function("() => document.querySelector('.rl-control-memory .noUi-handle')?.ariaValueText")
         self.frame()
-
-    def frame(self) -> None:
-        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-    def press(self, slider: str, key: str, times: int = 1) -> None:
-        for _ in range(times):
-            self.handle(slider).press(key)
-        self.frame()
-
-    def handle(self, slider: str):
-        return self.root.locator(f".rl-control-{slider} .noUi-handle")
 
     def expect(self, scene: TilingScene) -> None:
         """The page shows what the scene says: texts to the letter, points where the axis says."""
@@ -229,15 +200,15 @@ def test_a_depth_between_that_does_not_fit_is_a_gap_in_the_line(lab):
 
 def test_menus_and_reset(lab):
     page, scene = Page(lab), TilingScene()
-    for menu, label, name, value in (
-        (0, "VGG-19 start", "network", "VGG-19 start"),
-        (3, "cache rows", "halo", "cache rows"),
-        (1, rl.device("jetson-orin-nano").name, "device", "jetson-orin-nano"),
-        (2, "int8", "precision", "int8"),
-        (0, "MobileNetV2 block", "network", "MobileNetV2 block"),
+    for menu, label, value in (
+        ("network", "VGG-19 start", "VGG-19 start"),
+        ("halo", "cache rows", "cache rows"),
+        ("device", rl.device("jetson-orin-nano").name, "jetson-orin-nano"),
+        ("precision", "int8", "int8"),
+        ("network", "MobileNetV2 block", "MobileNetV2 block"),
     ):
-        page.root.locator("select").nth(menu).select_option(label=label)
-        setattr(scene, name, value)
+        page.choose(menu, label)
+        setattr(scene, menu, value)
         wait_for(page, scene)
         page.press("depth", "ArrowLeft")
         scene.depth = max(scene.depth - 1, 1)

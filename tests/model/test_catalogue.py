@@ -162,6 +162,20 @@ def test_coral_has_a_link_instead_of_a_dram():
     assert coral.bandwidth == 500e6
 
 
+# No DRAM: what the bandwidth belongs to is said in one word, too.
+def test_memory_that_is_no_dram_has_a_word_of_its_own():
+    named = {d.id: d.memory_kind for d in DEVICES if d.memory_kind != "DRAM"}
+    assert named == {
+        "arduino-nano-33-ble": "SRAM",
+        "stm32f746": "SRAM",
+        "stm32h743": "SRAM",
+        "esp32-s3": "PSRAM",
+        "coral-edge-tpu": "USB",
+    }
+    for device in DEVICES:
+        assert ("DR" in device.memory or "HBM" in device.memory) == (device.memory_kind == "DRAM"), device.id
+
+
 def test_unstated_number_formats_are_left_out():
     """Apple's Neural Engine counts 11 and 15.8 TOPS in a format it does not name."""
     for id, tops in [("apple-m1", 11e12), ("apple-m2", 15.8e12)]:
@@ -213,6 +227,7 @@ def test_a_number_says_where_it_comes_from(device):
         assert len(fact.source) > 5, key
         assert (fact.value is None) == (fact.evidence == "unknown"), key
         assert fact.value is None or fact.value > 0, key
+        assert fact.value is None or len(fact.counts) > 1, f"{key} does not say what it counts"
 
 
 def test_numbers_from_memory_are_called_estimates():
