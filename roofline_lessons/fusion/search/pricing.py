@@ -9,7 +9,7 @@ import numpy as np
 
 from ...device import Device
 from ...errors import FusionError
-from ...graph import Graph, Operator
+from ...graph import Graph, Operator, Tensor
 from ...precision import Precision
 from ...timing import kernel_seconds
 from ..again import again
@@ -86,15 +86,24 @@ class Pricer:
         needed = tile_bytes(table, self.p)
         if needed.min() > self.capacity:
             raise FusionError(does_not_fit(kernel.name, "smallest tiles", needed.min(), self.device))
-        fixed = self.bytes_of([t for t in (*kernel.reads, *kernel.writes) if t.tensor.name not in table.read])
+        cut = {t.name for t in self.read_by_tiles(table)}
+        fixed = self.bytes_of([t for t in (*kernel.reads, *kernel.writes) if t.tensor.name not in cut])
         on_chip = self.bytes_of(on_chip_transfers(self.graph, kernel))
         return self.best(table, needed, fixed, on_chip)[0]
+
+    def read_by_tiles(self, table: TileTable) -> list[Tensor]:
+        """What comes from outside tile by tile: not a view, whose places are not those of a tile. The tensors that a
+        view shows are read whole.
+        """
+        makers = self.graph.producers
+        return [t for t in table.outside if t.name not in makers or not makers[t.name].is_view]
 
     def best(
         self, table: TileTable, needed: np.ndarray, fixed_bytes: float, on_chip_bytes: float
     ) -> tuple[Tiling, float]:
         """The fastest tile that fits, and its seconds."""
-        seconds = table_seconds(table, self.device, self.p, fixed_bytes, on_chip_bytes)
+        cut = self.read_by_tiles(table)
+        seconds = table_seconds(table, cut, self.device, self.p, fixed_bytes, on_chip_bytes)
         seconds = np.where(needed <= self.capacity, seconds, np.inf)
         return best_tiling(table, seconds), float(seconds.min())
 

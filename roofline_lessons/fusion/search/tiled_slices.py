@@ -87,7 +87,7 @@ class TiledSlices:
             if needed.min() > capacity:
                 return  # longer ones need more still
             if allowed[start]:
-                tiled = sum(float(tensor_bytes(t, t.elements, p)) for t in table.outside)
+                tiled = sum(float(tensor_bytes(t, t.elements, p)) for t in self.pricer.read_by_tiles(table))
                 fixed = self.sums.dram[start] - tiled
                 seconds[start] = self.pricer.best(table, needed, fixed, self.sums.on_chip[start])[1]
 

@@ -280,9 +280,16 @@ def tile_bytes(table: TileTable, p: Precision) -> Floats:
     return np.ceil(table.live_elements * p.activation_bits / 8)
 
 
-def table_seconds(table: TileTable, device: Device, p: Precision, fixed_bytes: float, on_chip_bytes: float) -> Floats:
-    """Seconds of the kernel with each tile. `fixed_bytes` are DRAM bytes that do not depend on the tile."""
-    dram = sum((tensor_bytes(table.tensor(name), elements, p) for name, elements in table.read.items()), fixed_bytes)
+def table_seconds(
+    table: TileTable, cut: Iterable[Tensor], device: Device, p: Precision, fixed_bytes: float, on_chip_bytes: float
+) -> Floats:
+    """Seconds of the kernel with each tile.
+
+    `cut` are those of `table.outside` that are read tile by tile; `fixed_bytes` are DRAM bytes that do not depend on
+    the tile.
+    """
+    read = table.read
+    dram = sum((tensor_bytes(t, read[t.name], p) for t in cut), fixed_bytes)
     return np.asarray(kernel_seconds(device, p, table.macs, table.other_flops, dram, on_chip_bytes))
 
 
