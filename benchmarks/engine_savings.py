@@ -22,11 +22,11 @@ sys.path.insert(0, str(ROOT))
 
 from roofline_lessons import measure  # noqa: E402
 from roofline_lessons.engines import BLOCKS, Saved  # noqa: E402
-from roofline_lessons.engines.recordings import recorded  # noqa: E402
-from roofline_lessons.engines.results import best_of  # noqa: E402
-from roofline_lessons.engines.saved import WITHIN, saved_by  # noqa: E402
-from roofline_lessons.engines.savings import signed  # noqa: E402
-from roofline_lessons.engines.ways import WAYS  # noqa: E402
+from roofline_lessons.engines.block_results import best_of  # noqa: E402
+from roofline_lessons.engines.catalogue import WAYS  # noqa: E402
+from roofline_lessons.engines.compared_savings import WITHIN, saved_by  # noqa: E402
+from roofline_lessons.engines.predicted_savings import signed  # noqa: E402
+from roofline_lessons.engines.recorded_engines import recorded  # noqa: E402
 from roofline_lessons.measure.machine import measure as measure_now  # noqa: E402
 
 

@@ -7,7 +7,7 @@ The name stands for the machine in lesson 12. Run it while nothing else runs.
 
 import sys
 
-from roofline_lessons.engines.recordings import RECORDED, record
+from roofline_lessons.engines.recorded_engines import RECORDED, record
 from roofline_lessons.measure import Bench
 
 if __name__ == "__main__":

@@ -16,23 +16,25 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import unknown_name
 from ..graph import Graph
 from ..measure.protocol import Bench, Timing, repeated
+from .catalogue import known_variant, only_a_graph
 from .errors import EngineError
 from .merges import Merge, Node, names, replacements, several
-from .numbers import inputs_of, weights_of
+from .weights_and_inputs import given_inputs, inputs_of, weights_of
 
 # it says on every machine that is no Mac that it cannot predict there, eight times
 _said = logging.getLogger("coremltools")
 _level = _said.level
 _said.setLevel(logging.ERROR)
-with contextlib.redirect_stderr(io.StringIO()):
-    import coremltools as ct
-_said.setLevel(_level)
+try:
+    with contextlib.redirect_stderr(io.StringIO()):
+        import coremltools as ct
+finally:
+    _said.setLevel(_level)
 
 from coremltools.converters.mil.mil.passes.pass_registry import PASS_REGISTRY  # noqa: E402
 
@@ -152,13 +154,14 @@ def run(
         Not on a Mac.
     """
     converted = _converted(model, variant, seed)
-    given = inputs_of(model, seed) | {k: np.asarray(v, np.float32) for k, v in (inputs or {}).items()}
-    found = converted.predict(given)
+    found = converted.predict(given_inputs(model, inputs, seed))
     return {t.name: found[o.name] for t, o in zip(model.outputs, converted.get_spec().description.output, strict=True)}
 
 
 def seconds(model: Graph, variants: Sequence[str] = VARIANTS, bench: Bench | None = None) -> dict[str, Timing]:
     """How long the program takes on the processor, as written and after the passes. On a Mac only.
+
+    On as many threads as the system takes: Core ML cannot be held to one, so its times stand beside each other alone.
 
     Parameters
     ----------
@@ -186,20 +189,15 @@ def seconds(model: Graph, variants: Sequence[str] = VARIANTS, bench: Bench | Non
 # -- programs and passes ----------------------------------------------------------------------------------------------
 
 
-def _graph(model: Any) -> Graph:
-    if not isinstance(model, Graph):
-        raise EngineError(f"Core ML is given a Graph here (rl.read_onnx makes one of a file), not {model!r}.")
-    return model
+_graph = functools.partial(only_a_graph, "coreml")
 
 
 def _known(variant: str) -> str:
-    if variant not in VARIANTS:
-        raise unknown_name("variant of Core ML", variant, VARIANTS)
-    return variant
+    return known_variant("coreml", variant, VARIANTS)
 
 
 def _pass(made: Any, name: str) -> None:
-    """Run one pass; it shows a progress bar of its own and logs, which is not wanted here."""
+    """Run one pass by itself: the pipeline would show a progress bar."""
     PASS_REGISTRY[name](made)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..graph import Graph, Operator, Tensor
 from .errors import EngineError
-from .numbers import Arrays, weights_of
+from .weights_and_inputs import Arrays, weights_of
 
 _EPSILON = np.float32(1e-5)
 

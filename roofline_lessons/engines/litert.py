@@ -21,15 +21,16 @@ import tflite
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import unknown_name, whole
+from ..errors import whole
 from ..fusion import Plan, fuse, unfused
 from ..graph import Graph
 from ..measure.protocol import Bench, Run, Timing, repeated
 from ..readers.tflite_file import FileOperator, contents
+from .catalogue import known_variant
 from .errors import EngineError
 from .merges import Merge, Node, replacements, several
-from .numbers import inputs_of, weights_of
 from .tflite_write import TO_FILE, has_images, packed, write_tflite
+from .weights_and_inputs import given_inputs, replaced, weights_of
 
 Model = Graph | Plan | str | PathLike[str]
 
@@ -139,23 +140,16 @@ def run(
     ----------
     model : Graph, or path of a TensorFlow Lite file
     inputs : mapping of str to array, optional
-        Random numbers when not given.
+        Random numbers when not given; zeros for whole numbers.
     variant : str
         One of `VARIANTS`; of a file it only says whether XNNPACK is used.
     seed : int
         Of weights and inputs.
     """
-    interpreter = _made(model, variant, seed)
-    graph = model if isinstance(model, Graph) else None
-    given = (inputs_of(graph, seed) if graph else {}) | {
-        k: np.asarray(v, np.float32) for k, v in (inputs or {}).items()
-    }
-    turned = graph is not None and has_images(graph)
-    for d in interpreter.get_input_details():
-        array = given.get(d["name"], np.zeros(d["shape"], d["dtype"]))
-        array = array.transpose(TO_FILE) if turned and array.ndim == 4 else array
-        interpreter.set_tensor(d["index"], array.astype(d["dtype"]))
+    interpreter = _made(model, variant, seed, inputs=inputs)
     interpreter.invoke()
+    graph = _graph_of(model)
+    turned = graph is not None and has_images(graph)
     outputs = interpreter.get_output_details()
     names = [t.name for t in graph.outputs] if graph else [d["name"] for d in outputs]
     found = [interpreter.get_tensor(d["index"]) for d in outputs]
@@ -198,15 +192,43 @@ def prepared(model: Model, variant: str = "fused", threads: int = 1) -> Run:
 # -- interpreters and files -------------------------------------------------------------------------------------------
 
 
-def _made(model: Model, variant: str, seed: int, threads: int = 1) -> Any:
-    if variant not in VARIANTS:
-        raise unknown_name("variant of TensorFlow Lite", variant, VARIANTS)
-    fused, xnnpack = VARIANTS[variant]
+def _made(
+    model: Model, variant: str, seed: int, threads: int = 1, inputs: Mapping[str, ArrayLike] | None = None
+) -> Any:
+    """An interpreter with its inputs set."""
+    fused, xnnpack = VARIANTS[known_variant("litert", variant, VARIANTS)]
     if isinstance(model, Graph):
         model = twins(model)["fused" if fused else "unfused"]
     elif not fused:
         raise EngineError("a file or a plan is one of the twins already; ask for “fused” or “fused, plain”.")
-    return _interpreter(_content(model, seed), xnnpack, threads)
+    made = _interpreter(_content(model, seed), xnnpack, threads)
+    _set_inputs(made, model, inputs, seed)
+    return made
+
+
+def _graph_of(model: Model) -> Graph | None:
+    return model.graph if isinstance(model, Plan) else model if isinstance(model, Graph) else None
+
+
+def _set_inputs(interpreter: Any, model: Model, inputs: Mapping[str, ArrayLike] | None, seed: int) -> None:
+    """Those that are given, and random numbers for the rest, images in the file's order of axes."""
+    details = {d["name"]: d for d in interpreter.get_input_details()}
+    graph = _graph_of(model)
+    if graph is not None:
+        feeds = given_inputs(graph, inputs, seed)
+        if has_images(graph):
+            feeds = {name: a.transpose(TO_FILE) if a.ndim == 4 else a for name, a in feeds.items()}
+    else:
+        feeds = {name: _made_up(d, seed) for name, d in details.items()}
+        feeds = replaced(Path(str(model)).name, feeds, inputs)
+    for name, d in details.items():
+        interpreter.set_tensor(d["index"], feeds[name].astype(d["dtype"]))
+
+
+def _made_up(detail: Mapping[str, Any], seed: int) -> NDArray[Any]:
+    if np.issubdtype(detail["dtype"], np.floating):
+        return np.random.default_rng(seed).standard_normal(detail["shape"]).astype(detail["dtype"])
+    return np.zeros(detail["shape"], detail["dtype"])
 
 
 def _content(model: Model, seed: int = 0) -> bytes:

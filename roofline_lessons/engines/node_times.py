@@ -62,6 +62,7 @@ class KernelTime:
 
     @property
     def seconds(self) -> float:
+        """Of the fastest run of each of its nodes."""
         return self.timing.seconds
 
     @property
@@ -155,7 +156,7 @@ class Profile:
     @property
     def overhead_seconds(self) -> float:
         """What the profiler costs for each node; a part of it is inside the times that it tells."""
-        return max(self.profiled.seconds - self.run.seconds, 0.0) / len(self.nodes)
+        return max(self.profiled.seconds - self.run.seconds, 0.0) / max(len(self.nodes), 1)
 
     @property
     def where(self) -> str:
@@ -199,6 +200,7 @@ class Moved:
 
     @property
     def saved_seconds(self) -> float:
+        """What the operators took on their own, less what they cost the kernel now."""
         return self.taken_in_seconds - self.grew_seconds
 
 

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime as ort
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ..errors import unknown_name, whole
+from ..errors import whole
 from ..graph import Graph
 from ..readers import write_onnx
+from .catalogue import known_variant
 from .errors import EngineError
 from .merges import Node
-from .numbers import weights_of
+from .weights_and_inputs import given_inputs, replaced, weights_of
 
 Model = Graph | str | PathLike[str]
 
@@ -34,6 +35,9 @@ VARIANTS: Mapping[str, tuple[Any, tuple[str, ...]]] = {
     "all but layout": (_LEVEL.ORT_ENABLE_ALL, ("NchwcTransformer",)),
     "all": (_LEVEL.ORT_ENABLE_ALL, ()),
 }
+
+#: Kinds of nodes that make constants where they read nothing else.
+MAKE_CONSTANTS = ("Constant", "ConstantOfShape")
 
 _TYPES = {
     "tensor(float)": np.float32,
@@ -59,10 +63,9 @@ def session_of(
     path: str, variant: str, off: Sequence[str] = (), *, threads: int = 1, dump: str = "", profile: str = ""
 ) -> Any:
     """A model loaded at a level, on request with its graph or its profile written to files."""
-    if variant not in VARIANTS:
-        raise unknown_name("variant of ONNX Runtime", variant, VARIANTS)
+    level, left_out = VARIANTS[known_variant("onnxruntime", variant, VARIANTS)]
     options = ort.SessionOptions()
-    options.graph_optimization_level = VARIANTS[variant][0]
+    options.graph_optimization_level = level
     options.intra_op_num_threads = whole("threads", threads)
     options.log_severity_level = 3  # it warns of saved models that are for this machine only: they are
     if dump:
@@ -71,14 +74,23 @@ def session_of(
         options.enable_profiling, options.profile_file_prefix = True, profile
     try:
         return ort.InferenceSession(
-            path, options, providers=["CPUExecutionProvider"], disabled_optimizers=[*VARIANTS[variant][1], *off]
+            path, options, providers=["CPUExecutionProvider"], disabled_optimizers=[*left_out, *off]
         )
     except Exception as error:  # its errors have no common class
         raise EngineError(f"ONNX Runtime cannot run {Path(path).name}: {error}") from error
 
 
-def feeds_of(session: Any, seed: int) -> dict[str, NDArray[Any]]:
-    """Random numbers for every input; zeros for indices."""
+def feeds_of(
+    session: Any, model: Model, seed: int = 0, inputs: Mapping[str, ArrayLike] | None = None
+) -> dict[str, NDArray[Any]]:
+    """What a session is fed: the inputs that are given, and random numbers for the rest; zeros for indices."""
+    if isinstance(model, Graph):
+        return given_inputs(model, inputs, seed)
+    # an axis of a file may have any length
+    return replaced(Path(model).name, _made_up(session, seed), inputs, any_shape=True)
+
+
+def _made_up(session: Any, seed: int) -> dict[str, NDArray[Any]]:
     rng, feeds = np.random.default_rng(seed), {}
     for i in session.get_inputs():
         shape = [d if isinstance(d, int) else 1 for d in i.shape]
@@ -93,16 +105,44 @@ def optimised(path: str, variant: str, off: Sequence[str] = ()) -> list[Node]:
     """The nodes that the engine runs."""
     with tempfile.TemporaryDirectory(prefix="roofline-") as folder:
         session_of(path, variant, off, dump=f"{folder}/optimised.onnx")
-        return nodes_of(onnx.load(f"{folder}/optimised.onnx"))
+        return nodes_of(loaded(f"{folder}/optimised.onnx"))
+
+
+def loaded(path: str) -> onnx.ModelProto:
+    """A file without the numbers that it keeps in other files.
+
+    Raises
+    ------
+    EngineError
+        It is no ONNX file.
+    """
+    try:
+        return onnx.load(path, load_external_data=False)
+    except OSError:
+        raise
+    except Exception as error:  # of protobuf's, which has two implementations
+        raise EngineError(f"{Path(path).name} is no ONNX file: {error}") from error
 
 
 def nodes_of(model: onnx.ModelProto) -> list[Node]:
     """The nodes of a file without those that only make constants."""
     constant, nodes = {i.name for i in model.graph.initializer}, []
-    for i, n in enumerate(model.graph.node):
+    for n, name in zip(model.graph.node, node_names(model), strict=True):
         reads = tuple(name for name in n.input if name and name not in constant)
-        if not reads and n.op_type in ("Constant", "ConstantOfShape"):
+        if not reads and n.op_type in MAKE_CONSTANTS:
             constant.update(n.output)
             continue
-        nodes.append(Node(n.name or f"{n.op_type}_{i}", n.op_type, reads, tuple(name for name in n.output if name)))
+        nodes.append(Node(name, n.op_type, reads, tuple(name for name in n.output if name)))
     return nodes
+
+
+def node_names(model: onnx.ModelProto) -> list[str]:
+    """The name of each node; of one that has none its kind and place.
+
+    Examples
+    --------
+    >>> nodes = [onnx.helper.make_node("Relu", ["x"], ["y"]), onnx.helper.make_node("Exp", ["y"], ["z"], name="e")]
+    >>> node_names(onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", [], [])))
+    ['Relu_0', 'e']
+    """
+    return [n.name or f"{n.op_type}_{i}" for i, n in enumerate(model.graph.node)]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-import onnx
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import unknown_name
 from ..graph import Graph
 from ..measure.protocol import Bench, Run, Timing, repeated
+from .errors import EngineError
 from .merges import Merge, Node, Replacement, names, replacements, several
 from .onnx_layout import unblocked
 from .onnx_profile import node_seconds, profile, profiles
-from .onnx_session import VARIANTS, Model, feeds_of, file_of, nodes_of, optimised, session_of
+from .onnx_session import VARIANTS, Model, feeds_of, file_of, loaded, nodes_of, optimised, session_of
 
 __all__ = [
     "FUSIONS", "VARIANTS", "fusions", "kinds", "node_seconds", "prepared", "profile", "profiles", "run", "seconds",
@@ -66,7 +66,7 @@ def fusions(model: Model, variant: str = "all but layout") -> list[Merge]:
         ONNX Runtime refuses the model.
     """
     with file_of(model) as path:
-        graph, before = model if isinstance(model, Graph) else None, nodes_of(onnx.load(path))
+        graph, before = model if isinstance(model, Graph) else None, nodes_of(loaded(path))
         called = names(graph, before)
         made = several(graph, called, _replaced(path, before, variant))
         kinds = {node.kind for node in before}
@@ -91,7 +91,7 @@ def without(model: Model, fusion: str, variant: str = "all but layout") -> list[
     if fusion not in FUSIONS:
         raise unknown_name("fusion of ONNX Runtime", fusion, FUSIONS)
     with file_of(model) as path:
-        graph, before = model if isinstance(model, Graph) else None, nodes_of(onnx.load(path))
+        graph, before = model if isinstance(model, Graph) else None, nodes_of(loaded(path))
         found = several(graph, names(graph, before), _replaced(path, before, variant, (fusion,)))
         return [_merge(replacement, group, []) for replacement, group in found]
 
@@ -120,11 +120,20 @@ def run(
         Random numbers when not given.
     variant : str
     seed : int
+
+    Raises
+    ------
+    EngineError
+        ONNX Runtime refuses the model, or an input.
     """
     with file_of(model, seed) as path:
         session = session_of(path, variant)
-        feeds = feeds_of(session, seed) | {k: np.asarray(v, np.float32) for k, v in (inputs or {}).items()}
-        return dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds), strict=True))
+        feeds = feeds_of(session, model, seed, inputs)
+        try:
+            found = session.run(None, feeds)
+        except Exception as error:  # its errors have no common class
+            raise EngineError(f"ONNX Runtime cannot run {Path(path).name}: {error}") from error
+        return dict(zip([o.name for o in session.get_outputs()], found, strict=True))
 
 
 def seconds(
@@ -145,7 +154,7 @@ def seconds(
         For one run.
     """
     with file_of(model) as path:
-        return (bench or Bench()).time({variant: _running(path, variant, threads) for variant in variants})
+        return (bench or Bench()).time({variant: _running(path, model, variant, threads) for variant in variants})
 
 
 def prepared(model: Model, variant: str = "all", threads: int = 1) -> Run:
@@ -158,12 +167,12 @@ def prepared(model: Model, variant: str = "all", threads: int = 1) -> Run:
     threads : int
     """
     with file_of(model) as path:
-        return _running(path, variant, threads)
+        return _running(path, model, variant, threads)
 
 
-def _running(path: str, variant: str, threads: int) -> Run:
+def _running(path: str, model: Model, variant: str, threads: int) -> Run:
     session = session_of(path, variant, threads=threads)
-    return repeated(functools.partial(session.run, None, feeds_of(session, 0)))
+    return repeated(functools.partial(session.run, None, feeds_of(session, model)))
 
 
 def _replaced(path: str, before: Sequence[Node], variant: str, off: Sequence[str] = ()) -> list[Replacement]:

@@ -20,9 +20,9 @@ from ..arithmetic import scale_and_shift
 from ..fusion import Plan, unfused
 from ..graph import Graph, Operator, Tensor
 from .errors import EngineError
-from .numbers import Arrays, weights_of
 from .tflite_file import TFLiteFile
 from .tflite_kinds import FUSED_ACTIVATION, KINDS, Part
+from .weights_and_inputs import Arrays, weights_of
 
 #: Our axes of an image (batch, channels, height, width) as TensorFlow Lite's (batch, height, width, channels).
 TO_FILE = (0, 2, 3, 1)

@@ -22,15 +22,15 @@ from unittest import mock
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import unknown_name
 from ..graph import Graph
 from ..measure.protocol import Bench, Timing, repeated
+from .catalogue import known_variant, only_a_graph
 from .errors import EngineError
 from .merges import Merge
-from .numbers import inputs_of, weights_of
 from .torch_code import Generated, read
 from .torch_kernels import Kernel, Scheduled, kernels_of
 from .torch_write import Network, network, torch_here
+from .weights_and_inputs import given_inputs, inputs_of, weights_of
 
 __all__ = ["VARIANTS", "Kernel", "code", "fusions", "kernels", "kinds", "run", "seconds"]
 
@@ -116,7 +116,7 @@ def run(
         Of weights and inputs.
     """
     ready = _compiled(_graph(model), _known(variant), seed)
-    given = _given(model, inputs or {}, seed)
+    given = given_inputs(model, inputs, seed)
     with _one_thread(torch_here()):
         found = ready.call(*_tensors(model, given))
     return {t.name: y.numpy() for t, y in zip(model.outputs, found, strict=True)}
@@ -156,28 +156,11 @@ class _Compiled:
     generated: Generated = Generated("", {}, ())
 
 
-def _graph(model: Any) -> Graph:
-    if not isinstance(model, Graph):
-        raise EngineError(f"PyTorch is given a Graph here (rl.read_onnx makes one of a file), not {model!r}.")
-    return model
+_graph = functools.partial(only_a_graph, "torch")
 
 
 def _known(variant: str) -> str:
-    if variant not in VARIANTS:
-        raise unknown_name("variant of PyTorch", variant, VARIANTS)
-    return variant
-
-
-def _given(graph: Graph, inputs: Mapping[str, ArrayLike], seed: int) -> dict[str, NDArray[Any]]:
-    """Every input of a graph; it is compiled for these shapes."""
-    given = inputs_of(graph, seed)
-    for name, array in inputs.items():
-        if name not in given:
-            raise unknown_name(f"input of {graph.name}", name, given)
-        if np.shape(array) != given[name].shape:
-            raise EngineError(f"{graph.name}: the input {name!r} is {given[name].shape}, not {np.shape(array)}.")
-        given[name] = np.asarray(array, given[name].dtype)
-    return given
+    return known_variant("torch", variant, VARIANTS)
 
 
 def _tensors(graph: Graph, arrays: Mapping[str, NDArray[Any]]) -> list[Any]:

@@ -88,8 +88,7 @@ def loops(function: str) -> list[str]:
     found: list[str] = []
     start = 0
     while match := _LOOP.search(function, start):
-        opened = function.find("{", match.end())
-        end = _closing(function, opened)
+        end = _end_of_loop(function, match.end())
         line = function.rfind("\n", start, match.start()) + 1
         begin = match.start() if function[line : match.start()].strip() else line
         found.append(textwrap.dedent(function[begin:end]))
@@ -97,11 +96,19 @@ def loops(function: str) -> list[str]:
     return found
 
 
-def _closing(text: str, opened: int) -> int:
-    """Where the brace that is opened here is closed again: the position behind it."""
-    depth = 0
-    for i in range(opened, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[i], 0)
+def _end_of_loop(text: str, inside: int) -> int:
+    """The position behind a loop, from within its parentheses on; its body may be one statement without braces."""
+    body = _behind(text, inside, "()", 1)
+    brace, semicolon = text.find("{", body), text.find(";", body)
+    if brace >= 0 and (semicolon < 0 or brace < semicolon):
+        return _behind(text, brace, "{}")
+    return semicolon + 1 if semicolon >= 0 else len(text)
+
+
+def _behind(text: str, start: int, pair: str, depth: int = 0) -> int:
+    """The position behind the bracket that closes what is open; the end of the text where nothing does."""
+    for i in range(start, len(text)):
+        depth += {pair[0]: 1, pair[1]: -1}.get(text[i], 0)
         if depth == 0:
             return i + 1
     return len(text)

@@ -19,7 +19,6 @@ from .torch_code import Generated, loops, passes
 _WITH_WEIGHTS = frozenset({"conv2d", "conv_transpose2d", "dense"})
 _FOLDED = frozenset({"batch_norm", "bias_add", "add", "sub", "mul", "div"})
 
-
 #: What Inductor's scheduler calls a kernel, in words.
 _RULES: Mapping[str, str] = {
     "SchedulerNode": "one loop",
@@ -77,6 +76,7 @@ class Scheduled:
 
     @property
     def is_library(self) -> bool:
+        """Whether it is a call of a library and no loop of Inductor's own."""
         return self.kind == "ExternKernelSchedulerNode"
 
 
@@ -89,12 +89,20 @@ def kernels_of(graph: Graph, scheduled: Sequence[Scheduled], generated: Generate
     scheduled : sequence of Scheduled
         In the order they run.
     generated : Generated
+
+    Raises
+    ------
+    EngineError
+        The code is not as PyTorch 2.13 writes it: another order, or a function without its source.
     """
+    found = []
     names = functions(scheduled, generated)
-    return tuple(
-        Kernel(name, s.is_library, group, _RULES.get(s.kind, s.kind), generated.functions.get(name, ""))
-        for s, group, name in zip(scheduled, operators(graph, scheduled), names)
-    )
+    for s, group, name in zip(scheduled, operators(graph, scheduled), names, strict=True):
+        source = generated.functions.get(name, "")
+        if not s.is_library and not source:
+            raise EngineError(f"The code that torch.compile wrote has no source of {name} that can be read.")
+        found.append(Kernel(name, s.is_library, group, _RULES.get(s.kind, s.kind), source))
+    return tuple(found)
 
 
 def operators(graph: Graph, scheduled: Sequence[Scheduled]) -> list[tuple[str, ...]]:
@@ -200,4 +208,6 @@ def functions(scheduled: Sequence[Scheduled], generated: Generated) -> list[str]
                 raise EngineError("The code that torch.compile wrote is not in the order of its kernels.")
             call = calls.pop(0)
         names.append(f"{call.name} + {call.epilogue}" if call.epilogue else call.name)
+    if calls:
+        raise EngineError(f"The code that torch.compile wrote calls {calls[0].name}, which is none of its kernels.")
     return names

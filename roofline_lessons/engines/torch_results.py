@@ -17,8 +17,11 @@ from ..measure.machine import here
 from ..networks import elementwise_chain
 from ..text import si
 from .blocks import block
+from .catalogue import load
 from .errors import EngineError, MissingEngineError
+from .kept import Kept
 from .merges import Merge, plan_of
+from .recorded_engines import rounded
 from .torch_code import read
 from .torch_kernels import Kernel
 
@@ -89,10 +92,8 @@ def compiled(name: str, again: bool = False) -> Compiled:
         Measure anew.
     """
     block(name)  # a wrong name is told here
-    if again:
-        _measured.cache_clear()
     try:
-        return _measured(name)
+        return _measured(name, again=again)
     except MissingEngineError as error:
         return recorded_compiled(name, str(error))
 
@@ -117,12 +118,12 @@ def recorded_compiled(name: str, note: str = "") -> Compiled:
         raise EngineError(
             f"{note or 'Not measured here'}; and {name} was not recorded with PyTorch, only {', '.join(BLOCKS)}."
         )
-    row, place = content["results"][name], Place(**content["place"])
+    row = content["results"][name]
     kernels = {variant: _kernels(row, variant) for variant in VARIANTS}
-    when = f"recorded {place.day} on {place.processor}"
     return Compiled(
-        name, content["torch"], kernels, row["code"], row["seconds"], row["noise"], row["call_seconds"], when
-    )
+        name, content["torch"], kernels, row["code"], row["seconds"], row["noise"], row["call_seconds"],
+        Place(**content["place"]).recorded,
+    )  # fmt: skip
 
 
 def _kernels(row: Mapping[str, Any], variant: str) -> tuple[Kernel, ...]:
@@ -136,11 +137,6 @@ def _kernels(row: Mapping[str, Any], variant: str) -> tuple[Kernel, ...]:
 @cache
 def _content() -> dict[str, Any]:
     return json.loads(RECORDED.read_text(encoding="utf-8"))
-
-
-@cache
-def _measured(name: str) -> Compiled:
-    return measured(name)
 
 
 def measured(name: str, bench: Bench | None = None) -> Compiled:
@@ -157,10 +153,7 @@ def measured(name: str, bench: Bench | None = None) -> Compiled:
     MissingEngineError
         PyTorch is not installed.
     """
-    from . import torch, why_missing
-
-    if reason := why_missing("torch"):
-        raise MissingEngineError(reason)
+    torch = load("torch")
     graph = block(name)
     kernels = {variant: torch.kernels(graph, variant) for variant in VARIANTS}
     code = {variant: torch.code(graph, variant) for variant in VARIANTS}
@@ -171,6 +164,9 @@ def measured(name: str, bench: Bench | None = None) -> Compiled:
         {variant: t.seconds for variant, t in times.items()}, {variant: t.noise for variant, t in times.items()},
         nothing.seconds,
     )  # fmt: skip
+
+
+_measured = Kept(measured)
 
 
 @cache
@@ -189,9 +185,9 @@ def record(processor: str, bench: Bench | None = None) -> str:
 
 def _of_result(made: Compiled) -> dict[str, Any]:
     return {
-        "seconds": {variant: float(f"{value:.4g}") for variant, value in made.seconds.items()},
+        "seconds": {variant: rounded(value) for variant, value in made.seconds.items()},
         "noise": {variant: round(value, 3) for variant, value in made.noise.items()},
-        "call_seconds": float(f"{made.call_seconds:.4g}"),
+        "call_seconds": rounded(made.call_seconds),
         "kernels": {v: [[k.name, k.is_library, k.operators, k.rule] for k in made.kernels[v]] for v in VARIANTS},
         # behind this line there is only what runs the module as a program of its own
         "code": {variant: text.split("\ndef get_args")[0] for variant, text in made.code.items()},

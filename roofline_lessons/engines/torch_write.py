@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..graph import Graph, Operator
+from .catalogue import why_missing
 from .errors import EngineError, MissingEngineError
-from .numbers import Arrays, weights_of
+from .weights_and_inputs import Arrays, weights_of
 
 _EPSILON = 1e-5  # as in arithmetic.py
 
@@ -27,8 +28,6 @@ def torch_here() -> Any:
     MissingEngineError
         It is not installed.
     """
-    from . import why_missing
-
     if reason := why_missing("torch"):
         raise MissingEngineError(reason)
     return importlib.import_module("torch")

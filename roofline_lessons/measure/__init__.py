@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from .chain_engines import ENGINES, available
+from .chain_results import Chain, Chains, Run
 from .cpu_model import TERMS, chain_band, chain_bytes, chain_seconds, term_by_term
-from .engines import ENGINES, available
 from .errors import MeasureError, MeasureWarning
 from .machine import this_machine
 from .measurement import Machine, Measurement, Place
 from .points import Point, explained
 from .protocol import Bench, Timing
 from .recording import recorded
-from .results import Chain, Chains, Run
-from .timed import chain, chains, recorded_chains
+from .timed_chains import chain, chains, recorded_chains
 
 __all__ = [
     "ENGINES",

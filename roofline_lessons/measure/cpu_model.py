@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from ..errors import unknown_name, whole
-from .engines import ENGINES, KINDS, Engine, engine_named, kinds_of
+from .chain_engines import ENGINES, KINDS, Engine, engine_named, kinds_of
 from .errors import MeasureError
 from .measurement import Measurement
 

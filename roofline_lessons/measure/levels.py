@@ -27,6 +27,7 @@ class Level:
 
     @property
     def name(self) -> str:
+        """What a plot calls it."""
         return f"cache up to {si(self.bytes, 'B')}"
 
 

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from .errors import MeasureError, MeasureWarning
+from .errors import MeasureError, MeasureWarning, OutdatedError
 from .measurement import Machine, Measurement, Place, from_json, to_json
 from .protocol import Bench, installed, one_thread
 from .recording import recorded
@@ -39,7 +39,7 @@ _FULL, _QUICK = (12.0, 3.0, 5.0, 4.0), (2.2, 0.4, 0.9, 0.8)
 def this_machine(quick: bool = False, again: bool = False, path: Path | str | None = None) -> Machine:
     """This machine's own roofs, measured on one thread.
 
-    Takes 20 to 30 seconds, or about five with `quick`, the first time; then the file is read. It is measured anew when
+    Takes 20 to 30 seconds, or about six with `quick`, the first time; then the file is read. It is measured anew when
     the machine, its system or a library's version is another one.
 
     Parameters
@@ -162,10 +162,14 @@ def _progress(seconds: float) -> Iterator[Callable[[float], Any] | None]:
 
 
 def _kept(file: Path) -> Measurement | None:
-    """What the file holds; None where there is none, and where it cannot be read (then it is put aside)."""
+    """What the file holds; None where there is none or an outdated one, and where it cannot be read.
+
+    What cannot be read is put aside. What is outdated is replaced without a word, as is what was measured with other
+    versions of the libraries: it is whole, and worth nothing any more.
+    """
     try:
         return from_json(file.read_bytes())
-    except OSError:
+    except (OSError, OutdatedError):
         return None
     except MeasureError as error:
         aside = file.with_name(f"{file.name}.unreadable-{datetime.now(UTC).strftime('%Y%m%dT%H%M%S%f')}")

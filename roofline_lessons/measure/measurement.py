@@ -11,7 +11,7 @@ from datetime import datetime
 
 from ..device import Device, MemoryLevel
 from ..text import si
-from .errors import MeasureError
+from .errors import MeasureError, OutdatedError
 from .levels import Level, find_levels, interpolate, not_rising_inwards, rising_inwards
 from .products import best
 
@@ -48,7 +48,13 @@ class Place:
 
     @property
     def day(self) -> str:
+        """The date without its time."""
         return datetime.fromisoformat(self.date).date().isoformat()
+
+    @property
+    def recorded(self) -> str:
+        """Of what was recorded there: when and on what, for a person."""
+        return f"recorded {self.day} on {self.processor}"
 
     def same_machine(self, other: Place) -> bool:
         """Whether what was measured there holds here: the same machine, system and versions."""
@@ -175,6 +181,7 @@ class Machine(Device):
 
     @property
     def measurement(self) -> Measurement:
+        """All that was found; a `MeasureError` where a device was made without."""
         if self.measured is None:
             raise MeasureError(f"{self.name} has no measurement with it.")
         return self.measured
@@ -196,12 +203,16 @@ def from_json(text: str | bytes) -> Measurement:
 
     Raises
     ------
+    OutdatedError
+        It was measured by an older version of this package.
     MeasureError
-        It is none, or one of another version; the message says what is wrong.
+        It is none, or one of a newer version; the message says what is wrong.
     """
     try:
         content = json.loads(text)
         version = content.pop("version")
+        if type(version) is int and 0 < version < VERSION:
+            raise OutdatedError(f"it has version {version}, and this one reads {VERSION}")
         if version != VERSION:
             raise MeasureError(f"it has version {version!r}, and this one reads {VERSION}")
         content["place"] = Place(**content["place"])
@@ -211,6 +222,7 @@ def from_json(text: str | bytes) -> Measurement:
         for name in ("bandwidth", "noise"):
             content[name] = {kind: tuple(values) for kind, values in content[name].items()}
         made = Measurement(**content)
+        made.place.day  # noqa: B018 - a date that is none is told here
     except MeasureError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -219,17 +231,27 @@ def from_json(text: str | bytes) -> Measurement:
     return made
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
 def _validate(m: Measurement) -> None:
     """Numbers that could have been measured: finite, above zero, and as many as there are working sets."""
+    if "numpy" not in m.call_seconds or "numpy" not in m.element_seconds:
+        raise MeasureError("it is no measurement: NumPy was not measured")
     positive = [
         ("working_sets", m.working_sets),
+        *((f"noise of {kind}", values) for kind, values in m.noise.items()),
         *((f"bandwidth of {kind}", values) for kind, values in m.bandwidth.items()),
         ("products", tuple(m.products.values())),
         ("call_seconds", tuple(m.call_seconds.values())),
     ]
     for name, values in positive:
-        if not values or not all(isinstance(v, (int, float)) and math.isfinite(v) and v > 0 for v in values):
+        if not values or not all(_is_number(v) and v > 0 for v in values):
             raise MeasureError(f"it is no measurement: {name} should be numbers above 0")
+    others = [*m.fresh_seconds_per_byte, *(v for costs in m.element_seconds.values() for v in costs.values())]
+    if not all(_is_number(v) for v in others):
+        raise MeasureError("it is no measurement: fresh_seconds_per_byte and element_seconds should be numbers")
     if list(m.working_sets) != sorted(m.working_sets):
         raise MeasureError("it is no measurement: working_sets do not ascend")
     lengths = {len(values) for values in (*m.bandwidth.values(), *m.noise.values(), m.fresh_seconds_per_byte)}

@@ -45,9 +45,12 @@ def last_cache_bytes(root: Path = Path("/")) -> float | None:
     """The largest cache that the system knows of; None where it does not say."""
     sizes = []
     for path in (root / "sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
-        text = path.read_text().strip()
-        factor = {"K": 1 << 10, "M": _MIB}.get(text[-1:], 1)
-        sizes.append(float(text.rstrip("KM")) * factor)
+        try:
+            text = path.read_text().strip()
+            factor = {"K": 1 << 10, "M": _MIB}.get(text[-1:], 1)
+            sizes.append(float(text.rstrip("KM")) * factor)
+        except (OSError, ValueError):  # some systems list a cache and do not say how large it is
+            continue
     return max(sizes, default=None)
 
 

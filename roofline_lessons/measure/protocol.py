@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import math
 import statistics
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from .errors import MeasureError
 
 #: Runs the thing to be timed so many times.
 Run = Callable[[int], Any]
@@ -35,6 +38,9 @@ LONG_SECONDS = 25e-3
 #: Rounds in which every variant has its turn, at least and at most.
 ROUNDS, MOST_ROUNDS = 3, 40
 
+#: Less than any run takes: ten steps of a processor's clock take longer than a nanosecond.
+LEAST_SECONDS = 1e-10
+
 
 @dataclass(frozen=True)
 class Timing:
@@ -46,7 +52,9 @@ class Timing:
 
     @property
     def noise(self) -> float:
-        """Median over fastest: 1 on a quiet machine."""
+        """Median over fastest: 1 on a quiet machine. Of a time too short for the clock it is 1, or without bounds."""
+        if not self.seconds:
+            return math.inf if self.median else 1.0
         return self.median / self.seconds
 
 
@@ -103,6 +111,10 @@ class Bench:
         repeats = 1
         while self._batch(run, repeats) < self.batch_seconds:
             repeats *= 2
+            if repeats * LEAST_SECONDS > self.batch_seconds:
+                raise MeasureError(
+                    f"{repeats:,} repeats take hardly any time: the clock stands still, or what is timed does nothing."
+                )
         return repeats
 
     def _sample(self, run: Run, repeats: int) -> float:
@@ -147,8 +159,9 @@ def one_thread() -> Iterator[bool]:
 
 
 def installed(library: str) -> bool:
-    """Whether a library is here; nothing is imported."""
-    return importlib.util.find_spec(library) is not None
+    """Whether a library is here; nothing is imported. (A folder of that name beside the notebook is none.)"""
+    found = importlib.util.find_spec(library)
+    return found is not None and found.origin is not None
 
 
 def _timing(samples: list[float]) -> Timing:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from . import engines
+from . import chain_engines
 from .memory import aligned, largest_working_set, last_cache_bytes, total_bytes
 from .probes import ARRAYS, EMPTY, Probes, working_sets
 from .products import flops, products
@@ -51,12 +51,12 @@ class RealKit(Probes):
         return products(size)
 
     def libraries(self) -> list[str]:
-        return [library for library in engines.LIBRARIES if installed(library)]
+        return [library for library in chain_engines.LIBRARIES if installed(library)]
 
     def chain(self, library: str, kinds: tuple[str, ...], elements: int) -> Run:
         """A chain in the library's plainest engine."""
         name = {"numpy": "numpy in place"}.get(library, library)
-        return repeated(engines.engine(name).prepare(kinds, aligned(elements)))
+        return repeated(chain_engines.engine(name).prepare(kinds, aligned(elements)))
 
 
 def measure_bandwidths(bench: Bench, kit: Kit, seconds: float) -> dict[str, Any]:

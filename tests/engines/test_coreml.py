@@ -8,7 +8,7 @@ import pytest
 import roofline_lessons as rl
 from roofline_lessons.engines import BLOCKS, SPELLINGS, EngineError, block, differences, plan_of
 from roofline_lessons.engines.blocks import gelu
-from roofline_lessons.engines.numbers import inputs_of, weights_of
+from roofline_lessons.engines.weights_and_inputs import inputs_of, weights_of
 from roofline_lessons.execute import execute
 from roofline_lessons.measure import Bench
 from tests.engines.conftest import engine, image, merged, of

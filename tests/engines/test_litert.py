@@ -10,7 +10,7 @@ import tflite
 
 import roofline_lessons as rl
 from roofline_lessons.engines import BLOCKS, EngineError, block, differences, plan_of
-from roofline_lessons.engines.numbers import inputs_of, weights_of
+from roofline_lessons.engines.weights_and_inputs import inputs_of, weights_of
 from roofline_lessons.execute import execute
 from roofline_lessons.fusion import RULE_SETS
 from roofline_lessons.measure import Bench
@@ -153,6 +153,25 @@ def test_which_operators_run():
     counted = collections.Counter(litert.kinds(block("conv_bn_relu"), xnnpack=False))
     assert counted == {"CONV_2D": 2, "MUL": 2, "ADD": 2, "RELU": 2}
     assert litert.kinds(litert.twins(block("conv_bn_relu"))["fused"], xnnpack=False) == ["CONV_2D"] * 2
+
+
+def test_inputs_of_a_graph_a_plan_and_a_file(tmp_path):
+    graph = image(lambda b, x: b.relu(b.sub(x, b.input("y", (1, 4, 6, 6)))))
+    x, y = inputs_of(graph, 2).values()
+    for model in (graph, litert.twins(graph)["fused"]):
+        (found,) = litert.run(model, seed=2).values()  # what is not given is the same for every engine
+        np.testing.assert_allclose(found, np.maximum(x - y, 0), rtol=1e-6)
+        with pytest.raises(ValueError, match="unknown input of toy 'yy': did you mean 'y'"):
+            litert.run(model, {"yy": y})
+        with pytest.raises(EngineError, match=r"toy: the input 'y' is \(1, 4, 6, 6\), not \(6, 6\)"):
+            litert.run(model, {"y": y[0, 0]})
+    litert.write_tflite(graph, tmp_path / "m.tflite")
+    (found,) = litert.run(tmp_path / "m.tflite", {"y": np.full((1, 4, 6, 6), -9)}).values()
+    assert found.shape == (1, 4, 6, 6) and found.std() > 0.5 and abs(found.mean() - 9) < 1  # x: random numbers
+    with pytest.raises(ValueError, match="unknown input of m.tflite 'yy': did you mean 'y'"):
+        litert.run(tmp_path / "m.tflite", {"yy": y})
+    with pytest.raises(EngineError, match=r"m.tflite: the input 'y' is \(1, 4, 6, 6\), not \(6, 6\)"):
+        litert.run(tmp_path / "m.tflite", {"y": y[0, 0]})
 
 
 def test_every_variant_is_timed():

@@ -1,5 +1,6 @@
 """Two graphs compared: what stands for what."""
 
+import importlib.util
 import subprocess
 import sys
 
@@ -7,9 +8,9 @@ import numpy as np
 import pytest
 
 import roofline_lessons as rl
-from roofline_lessons.engines import BLOCKS, Merge, block, differences, plan_of
+from roofline_lessons.engines import BLOCKS, Merge, block, catalogue, differences, plan_of
 from roofline_lessons.engines.merges import Node, replacements
-from roofline_lessons.engines.numbers import inputs_of, weights_of
+from roofline_lessons.engines.weights_and_inputs import inputs_of, weights_of
 from roofline_lessons.execute import execute
 
 
@@ -106,8 +107,8 @@ def test_importing_the_engines_loads_none_of_them():
 )
 def test_a_missing_engine_says_how_it_is_installed(engine, install, monkeypatch):
     gone = {"onnxruntime": "onnxruntime", "litert": "ai_edge_litert", "coreml": "coremltools"}[engine]
-    found = rl.engines.importlib.util.find_spec
-    monkeypatch.setattr(rl.engines.importlib.util, "find_spec", lambda name: None if name == gone else found(name))
+    found = importlib.util.find_spec
+    monkeypatch.setattr(catalogue.importlib.util, "find_spec", lambda name: None if name == gone else found(name))
     monkeypatch.delitem(vars(rl.engines), engine, raising=False)  # where it was loaded already
     with pytest.raises(ImportError, match=install):
         getattr(rl.engines, engine)

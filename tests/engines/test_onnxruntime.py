@@ -1,6 +1,7 @@
 """ONNX Runtime, really run: which nodes merged, and that our rule sets say the same."""
 
 import collections
+import tempfile
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import roofline_lessons as rl
 from roofline_lessons.engines import BLOCKS, SPELLINGS, block, differences, plan_of
 from roofline_lessons.engines.blocks import gelu
-from roofline_lessons.engines.numbers import inputs_of, weights_of
+from roofline_lessons.engines.weights_and_inputs import inputs_of, weights_of
 from roofline_lessons.execute import execute
 from roofline_lessons.measure import Bench
 from tests.engines.conftest import engine, image, merged, of
@@ -215,6 +216,58 @@ def test_the_profiler_says_which_node_took_how_long():
     assert [n.kind for n in ort.node_seconds(graph, "off", runs=1)] == ["Conv", "BatchNormalization", "Relu"] * 2
 
 
+def test_nodes_without_names_are_told_by_kind_and_place(tmp_path):
+    """ONNX Runtime's own names for them have other places as soon as something is merged."""
+    from onnx import TensorProto, helper, numpy_helper, save
+
+    weight, half = (numpy_helper.from_array(np.full(shape, 0.5, np.float32), "k") for shape in ((4, 4, 1, 1), (1,)))
+    nodes = [
+        helper.make_node("Conv", ["x", "k"], ["a"]), helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Constant", [], ["c"], value=half), helper.make_node("Add", ["b", "c"], ["d"]),
+        helper.make_node("Sqrt", ["d"], ["y"]),
+    ]  # fmt: skip
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 4, 8, 8]) for name in "xy"]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], [weight])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), tmp_path / "m.onnx")
+    found = {v: [n.operators for n in ort.node_seconds(tmp_path / "m.onnx", v, runs=1)] for v in LEVELS | {"off": ""}}
+    assert found["off"] == [("Conv_0",), ("Relu_1",), ("Add_3",), ("Sqrt_4",)]
+    assert found["extended"] == found["all but layout"] == [("Conv_0", "Relu_1"), ("Add_3",), ("Sqrt_4",)]
+    assert [m.before for m in ort.fusions(tmp_path / "m.onnx")] == [("Conv_0", "Relu_1")]
+
+
+@pytest.mark.parametrize("runs", [1, 0])
+def test_no_file_is_left_behind_also_after_an_error(tmp_path, monkeypatch, runs):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    graph = of(lambda b, x: b.relu(x))
+    if runs:
+        ort.profile(graph, runs=runs)
+    with pytest.raises(ValueError, match="unknown variant of ONNX Runtime 'alll'"):
+        ort.profiles(graph, ["off", "alll"], runs=1)  # the first session has begun its file by then
+    ort.fusions(graph)
+    ort.run(graph)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_given_is_the_same_for_every_engine():
+    """So that outputs can be compared."""
+    graph = of(lambda b, x: b.add(x, b.input("y", (4, 16))))
+    (y,) = ort.run(graph, seed=3).values()
+    given = inputs_of(graph, 3)
+    np.testing.assert_array_equal(y, given["x"] + given["y"])
+    (y,) = ort.run(graph, {"y": np.zeros((4, 16))}, seed=3).values()
+    np.testing.assert_array_equal(y, given["x"])
+
+
+def test_whole_numbers_may_be_given(tmp_path):
+    graph = of(lambda b, x: b.gather(x, b.input("i", (3,), bits=32)))
+    rl.write_onnx(graph, tmp_path / "m.onnx")
+    x = np.arange(64, dtype=np.float32).reshape(4, 16)
+    for model in (graph, tmp_path / "m.onnx"):
+        (y,) = ort.run(model, {"x": x, "i": [3, 1, 0]}).values()
+        np.testing.assert_array_equal(y, x[[3, 1, 0]])
+
+
 def test_every_level_is_timed():
     found = ort.seconds(block("residual"), bench=Bench(rounds=2, batch_seconds=1e-4))
     assert list(found) == list(ort.VARIANTS) and all(0 < t.seconds < 10 and t.rounds >= 2 for t in found.values())
@@ -230,5 +283,16 @@ def test_bad_models_and_names_are_told(tmp_path):
     (tmp_path / "broken.onnx").write_bytes(b"no model")
     with pytest.raises(rl.engines.EngineError, match="ONNX Runtime cannot run broken.onnx"):
         ort.run(tmp_path / "broken.onnx")
+    for look in (ort.fusions, ort.node_seconds):
+        with pytest.raises(rl.engines.EngineError, match="broken.onnx is no ONNX file"):
+            look(tmp_path / "broken.onnx")
+    rl.write_onnx(block("chain"), tmp_path / "m.onnx")
+    for model, name in ((block("chain"), "chain"), (tmp_path / "m.onnx", "m.onnx")):
+        with pytest.raises(ValueError, match=f"unknown input of {name} 'xx': did you mean 'x'"):
+            ort.run(model, {"xx": np.zeros(3)})
+    with pytest.raises(rl.engines.EngineError, match=r"chain: the input 'x' is .*, not \(3,\)"):
+        ort.run(block("chain"), {"x": np.zeros(3)})
+    with pytest.raises(rl.engines.EngineError, match="ONNX Runtime cannot run m.onnx: .*Got invalid dimensions"):
+        ort.run(tmp_path / "m.onnx", {"x": np.zeros(3)})
     with pytest.raises(ValueError, match="unknown variant of ONNX Runtime 'alll': did you mean 'all'"):
         ort.seconds(block("chain"), ["alll"])

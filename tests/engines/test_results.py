@@ -7,26 +7,36 @@ import pytest
 
 import roofline_lessons as rl
 from roofline_lessons import engines
-from roofline_lessons.engines import BLOCKS, RULES, SPELLINGS, block, differences, recorded
-from roofline_lessons.engines.recordings import RECORDED
-from roofline_lessons.engines.result import NAMES, PAIR, Result
+from roofline_lessons.engines import (
+    BLOCKS,
+    RULES,
+    SPELLINGS,
+    block,
+    block_results,
+    catalogue,
+    differences,
+    here_or_recorded,
+    recorded,
+)
+from roofline_lessons.engines.block_results import Result
+from roofline_lessons.engines.catalogue import PAIR, WAYS
+from roofline_lessons.engines.recorded_engines import RECORDED, recorded_costs
+from roofline_lessons.fusion import RULE_SETS
+from roofline_lessons.measure import Timing
 from roofline_lessons.measure import recorded as recorded_machine
 from roofline_lessons.scenes.engines import ORDER, TITLES, EngineScene, my_machine, picture
 
-ALL = [(engine, name) for name in BLOCKS for engine in NAMES]
+ALL = [(engine, name) for name in BLOCKS for engine in RULES]
 
 
 @pytest.fixture
 def without_engines(monkeypatch):
     """No engine is installed; what was measured before is forgotten."""
 
-    def gone(name):
-        raise engines.MissingEngineError(engines.why_missing(name) or f"{NAMES[name]} cannot run here.")
-
-    monkeypatch.setattr(engines, "__getattr__", gone)
-    engines.results.__globals__["_result"].cache_clear()
+    monkeypatch.setattr(catalogue, "_missing", lambda engine: list(engines.ENGINES[engine][1]))
+    here_or_recorded._result.forget()
     yield
-    engines.results.__globals__["_result"].cache_clear()
+    here_or_recorded._result.forget()
 
 
 # -- recorded ----------------------------------------------------------------------------------------------------------
@@ -63,7 +73,7 @@ def test_what_the_lesson_says_of_the_recording():
 
 def test_results_are_measured_here_where_an_engine_is_and_kept():
     found = engines.results("residual")
-    assert list(found) == list(NAMES)
+    assert list(found) == list(RULES)
     for engine, r in found.items():
         if engines.available()[engine]:
             assert r.where == "measured here" and r.version == engines.available()[engine]
@@ -71,7 +81,9 @@ def test_results_are_measured_here_where_an_engine_is_and_kept():
         else:
             assert r.recorded and "pip install" in r.note
     assert engines.results("residual")["onnxruntime"] is found["onnxruntime"]
+    other = engines.results("pointwise")
     assert engines.results("residual", again=True)["onnxruntime"] is not found["onnxruntime"]
+    assert engines.results("pointwise") == other and engines.results("pointwise")["litert"] is other["litert"]
 
 
 def test_without_engines_the_recorded_ones_are_shown(without_engines):
@@ -80,9 +92,65 @@ def test_without_engines_the_recorded_ones_are_shown(without_engines):
     assert "recorded 20" in EngineScene("gelu").texts["source"]
 
 
+class Pretended:
+    """An engine whose models, made anew, take 3, 1 and 2 seconds."""
+
+    def __init__(self, error=None):
+        self.made, self.searched, self.error = [3.0, 1.0, 2.0], 0, error
+
+    def kinds(self, model, variant):
+        return [variant]
+
+    def fusions(self, model):
+        self.searched += 1
+        return []
+
+    def seconds(self, model, bench):
+        if self.error:
+            raise self.error
+        seconds = self.made.pop(0)
+        return {variant: Timing(seconds, 1.5 * seconds, 9) for variant in PAIR["onnxruntime"]}
+
+
+def test_the_fastest_of_models_made_anew_counts_and_the_next_says_how_far_they_differ(monkeypatch):
+    engine = Pretended()
+    monkeypatch.setattr(block_results, "load", lambda name: engine)
+    r = block_results.best_of("onnxruntime", "gelu", models=3)
+    assert (r.seconds["off"], r.noise["off"], r.spread["off"]) == (1, 1.5, 1)
+    assert (r.before, r.after, r.note) == (("off",), ("all but layout",), "") and engine.searched == 1
+    assert set(r.seconds) == set(r.noise) == set(r.spread) == set(PAIR["onnxruntime"])
+
+
+def test_one_model_has_no_spread_and_what_cannot_be_timed_says_why(monkeypatch):
+    monkeypatch.setattr(block_results, "load", lambda name: Pretended())
+    assert block_results.best_of("onnxruntime", "gelu").spread["off"] == 0
+    monkeypatch.setattr(block_results, "load", lambda name: Pretended(engines.EngineError("no time")))
+    r = block_results.best_of("onnxruntime", "gelu", models=2)
+    assert (r.note, r.seconds, r.spread, r.after) == ("no time", {}, {}, ("all but layout",))
+    assert r.times_as_fast is r.fused_seconds is None
+
+
+def test_what_is_compared_is_there():
+    assert set(RULES) == set(PAIR) <= set(engines.ENGINES) and set(RULES.values()) <= set(RULE_SETS)
+    for pair in [(e, *PAIR[e]) for e in PAIR] + [(w.engine, w.before, w.after) for w in WAYS.values()]:
+        if not engines.why_missing(pair[0]):
+            assert set(pair[1:]) <= set(getattr(engines, pair[0]).VARIANTS)
+
+
 def test_a_wrong_block_is_told():
     with pytest.raises(ValueError, match="unknown block 'gelou': did you mean 'gelu'"):
         engines.results("gelou")
+    with pytest.raises(ValueError, match="unknown block 'gelou': did you mean 'gelu'"):
+        recorded("litert", "gelou")
+
+
+def test_a_wrong_engine_is_told():
+    with pytest.raises(ValueError, match="unknown engine 'onnx-runtime': did you mean 'onnxruntime'"):
+        recorded("onnx-runtime", "gelu")
+    with pytest.raises(ValueError, match="unknown engine 'tensorrt'"):
+        engines.why_missing("tensorrt")
+    with pytest.raises(ValueError, match="unknown way to run an engine 'litert plain': did you mean 'litert, plain'"):
+        recorded_costs("litert plain")
 
 
 # -- shown -------------------------------------------------------------------------------------------------------------
@@ -156,6 +224,25 @@ def test_the_table_says_times_rules_and_predictions(without_engines):
     ):
         assert words in table
     assert table.count("<tr>") == 1 + len(ORDER)
+
+
+def recorded_scene(name):
+    """The scene of a block where no engine is installed."""
+    scene = EngineScene(name, recorded_machine())
+    scene.results = {engine: engines.recorded(engine, name) for engine in ORDER}
+    return scene
+
+
+def test_where_nothing_was_merged_chance_is_not_shown_as_a_saving():
+    table = recorded_scene("chain").texts["table"]
+    core_ml, litert, onnxruntime = table.split("<tr>")[2:]
+    assert onnxruntime.count("<td>–</td>") == 3 and "nothing merged" in onnxruntime
+    assert "<td>–</td>" not in litert and core_ml.count("<td>–</td>") == 3
+
+
+def test_what_was_recorded_is_said_once_with_its_own_machine():
+    source = recorded_scene("chain").texts["source"]
+    assert source.count("recorded 2") == 1 and f"Predicted savings: {recorded_machine().name}." in source
 
 
 def test_my_machine_is_the_one_that_was_measured(tmp_path, monkeypatch):

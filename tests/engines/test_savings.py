@@ -4,13 +4,21 @@ import pytest
 
 import roofline_lessons as rl
 from roofline_lessons import engines
-from roofline_lessons.engines import BLOCKS, Merge, block, recorded
-from roofline_lessons.engines.costs import ELEMENTS, KINDS, LENGTHS, Costs, measure_costs, probe, timed_in_turns
+from roofline_lessons.engines import BLOCKS, RULES, Merge, block, compared_savings, here_or_recorded, recorded
+from roofline_lessons.engines.catalogue import WAYS
+from roofline_lessons.engines.compared_savings import WITHIN, saved_by
 from roofline_lessons.engines.errors import EngineError
-from roofline_lessons.engines.recordings import recorded_costs
-from roofline_lessons.engines.saved import WITHIN, saved_by
-from roofline_lessons.engines.savings import TERMS, Saving, predict_saving
-from roofline_lessons.engines.ways import WAYS
+from roofline_lessons.engines.operator_costs import (
+    ELEMENTS,
+    KINDS,
+    LENGTHS,
+    Costs,
+    measure_costs,
+    probe,
+    timed_in_turns,
+)
+from roofline_lessons.engines.predicted_savings import TERMS, Saving, predict_saving
+from roofline_lessons.engines.recorded_engines import recorded_costs
 from roofline_lessons.measure import Bench, Timing
 from roofline_lessons.measure import recorded as recorded_machine
 from tests.engines.conftest import engine
@@ -152,7 +160,7 @@ def test_what_an_engine_refuses_is_left_out():
 @pytest.mark.parametrize("way", WAYS)
 def test_costs_of_the_engines_themselves(way):
     engine(WAYS[way].engine)
-    costs = engines.results.__globals__["costs"](way)
+    costs = here_or_recorded.costs(way)
     assert not costs.recorded and {"relu", "add", "batch_norm"} <= costs.element_seconds.keys()
     assert all(0 <= s < 1e-6 for s in costs.element_seconds.values())
     assert ("erf" in costs.element_seconds) == (way == "onnxruntime")
@@ -191,6 +199,15 @@ def test_of_what_was_recorded_most_savings_are_in_their_bracket():
 def test_nothing_is_said_where_nothing_was_merged_or_timed():
     assert saved_by(recorded("onnxruntime", "chain"), "onnxruntime", recorded_machine()) is None
     assert saved_by(recorded("litert", "gelu"), "litert", recorded_machine()) is None
+
+
+def test_savings_again_run_each_engine_once(monkeypatch):
+    """Both ways of TensorFlow Lite speak of the same run."""
+    asked = []
+    found = {name: recorded(name, "residual") for name in RULES}
+    monkeypatch.setattr(compared_savings, "results", lambda name, again: asked.append((name, again)) or found)
+    assert [s.way for s in engines.savings("residual", recorded_machine(), again=True)] == list(WAYS.values())
+    assert asked == [("residual", True)]
 
 
 def test_savings_here_are_measured_here():

@@ -5,8 +5,8 @@ import pytest
 
 import roofline_lessons as rl
 from roofline_lessons.engines import BLOCKS, SPELLINGS, EngineError, block, differences, plan_of
-from roofline_lessons.engines.numbers import inputs_of, weights_of
 from roofline_lessons.engines.torch_write import KINDS, network
+from roofline_lessons.engines.weights_and_inputs import inputs_of, weights_of
 from roofline_lessons.execute import execute
 from roofline_lessons.measure import Bench
 from roofline_lessons.networks.blocks import self_attention

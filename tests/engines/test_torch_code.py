@@ -7,9 +7,9 @@ import sys
 import pytest
 
 import roofline_lessons as rl
-from roofline_lessons.engines import EngineError, block, differences, recorded_compiled, torch_results
+from roofline_lessons.engines import EngineError, block, catalogue, differences, recorded_compiled, torch_results
 from roofline_lessons.engines.torch_code import Call, loops, passes, read
-from roofline_lessons.engines.torch_kernels import Kernel, Scheduled, functions, operators
+from roofline_lessons.engines.torch_kernels import Kernel, Scheduled, functions, kernels_of, operators
 from tests.engines.conftest import image, of
 
 # -- the generated code, as it was recorded by benchmarks/record_torch.py ----------------------------------------------
@@ -64,7 +64,16 @@ def other(args):
     )
 
 
+def test_a_loop_may_have_no_braces():
+    """Without them the next brace is another loop's, or there is none."""
+    assert loops("void k()\n{\n    for(int i = 0; i < n; i++) x[i] = y[i];\n    for(b) { z; }\n}\n") == [
+        "for(int i = 0; i < n; i++) x[i] = y[i];", "for(b) { z; }"
+    ]  # fmt: skip
+    assert passes("for(a) out_ptr0[a] = in_ptr0[a]; for(b) { out_ptr1[b] = in_ptr0[b]; }")["in_ptr0"] == 2
+
+
 def test_a_broken_source_ends_somewhere():
+    assert loops("for(a b") == ["for(a b"]
     assert loops("for(a) { b") == ["for(a) { b"] and loops("no loop") == [] and read("").calls == ()
 
 
@@ -125,6 +134,17 @@ def test_loops_that_follow_each_other_share_a_function():
     assert names == ["cpp_fused_0", "cpp_fused_0", "extern_kernels.mm", "extern_kernels.bmm", "cpp_fused_1"]
     with pytest.raises(EngineError, match=r"code that torch\.compile wrote is not in the order of its kernels"):
         functions([library(), loop()], read(code))
+    with pytest.raises(EngineError, match="that torch.compile wrote calls cpp_fused_1, which is none of its kernels"):
+        functions(scheduled[:-1], read(code))
+
+
+def test_a_function_without_its_source_is_told():
+    graph, call = of(lambda b, x: b.relu(x)), "def call(args):\n cpp_fused_0(x)\n"
+    with pytest.raises(EngineError, match="that torch.compile wrote has no source of cpp_fused_0 that can be read"):
+        kernels_of(graph, [loop({"relu_0"})], read(call))
+    source = "cpp_fused_0 = async_compile.cpp_pybinding(['a'], r'''\nfor(a) { }\n''')\n"
+    (kernel,) = kernels_of(graph, [loop({"relu_0"})], read(source + call))
+    assert kernel.operators == ("relu_0",) and kernel.source == "for(a) { }"
 
 
 # -- recorded ----------------------------------------------------------------------------------------------------------
@@ -166,12 +186,12 @@ def test_what_the_lesson_says_of_the_recording():
 
 @pytest.fixture
 def without_torch(monkeypatch):
-    found = rl.engines.importlib.util.find_spec
-    monkeypatch.setattr(rl.engines.importlib.util, "find_spec", lambda name: None if name == "torch" else found(name))
+    found = catalogue._missing
+    monkeypatch.setattr(catalogue, "_missing", lambda name: ["torch"] if name == "torch" else found(name))
     monkeypatch.delitem(vars(rl.engines), "torch", raising=False)  # where it was loaded already
-    torch_results._measured.cache_clear()
+    torch_results._measured.forget()
     yield
-    torch_results._measured.cache_clear()
+    torch_results._measured.forget()
 
 
 SENTENCE = r"PyTorch cannot run here: the package torch is not installed: pip install torch \(optional, and large"

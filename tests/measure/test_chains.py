@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import roofline_lessons as rl
-from roofline_lessons.measure import MeasureError, MeasureWarning, Point, Timing, engines, explained, timed
+from roofline_lessons.measure import MeasureError, MeasureWarning, Point, Timing, chain_engines, explained, timed_chains
 from roofline_lessons.measure.cpu_model import TERMS, chain_band, chain_bytes, chain_seconds, term_by_term
 from roofline_lessons.measure.protocol import Bench
 from tests.measure.pretend import MIB, Clock, measurement
@@ -22,29 +22,29 @@ def near(value):
 # -- engines -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", engines.ENGINES)
+@pytest.mark.parametrize("name", chain_engines.ENGINES)
 @pytest.mark.parametrize("depth", [1, 2, 7])
 def test_every_engine_computes_the_same(name, depth):
-    pytest.importorskip(engines.ENGINES[name].library)
+    pytest.importorskip(chain_engines.ENGINES[name].library)
     x = np.random.default_rng(1).uniform(-1, 1, 5000).astype(np.float32)
     before = x.copy()
-    program = engines.engine(name).prepare(engines.kinds_of(depth), x)
-    wanted = engines.reference(engines.kinds_of(depth), x)
+    program = chain_engines.engine(name).prepare(chain_engines.kinds_of(depth), x)
+    wanted = chain_engines.reference(chain_engines.kinds_of(depth), x)
     np.testing.assert_allclose(program(), wanted, rtol=1e-6)
     assert program().dtype == np.float32
     np.testing.assert_array_equal(x, before)  # the input stays what it was
 
 
-@pytest.mark.parametrize("name", [n for n in engines.ENGINES if n.startswith("numpy")])
+@pytest.mark.parametrize("name", [n for n in chain_engines.ENGINES if n.startswith("numpy")])
 def test_where_results_go(name):
     x = np.ones(100, np.float32)
-    program = engines.engine(name).prepare(engines.kinds_of(3), x)
+    program = chain_engines.engine(name).prepare(chain_engines.kinds_of(3), x)
     first, second = program(), program()
     assert np.shares_memory(first, second) is (name != "numpy fresh")
 
 
 def test_numbers_stay_between_0_and_1_in_place():
-    program = engines.engine("numpy in place").prepare(engines.kinds_of(6), np.ones(10, np.float32))
+    program = chain_engines.engine("numpy in place").prepare(chain_engines.kinds_of(6), np.ones(10, np.float32))
     for _ in range(100):
         y = program()
     assert (y > 0.1).all() and (y <= 1).all()
@@ -53,14 +53,14 @@ def test_numbers_stay_between_0_and_1_in_place():
 def test_an_engine_that_is_not_there(monkeypatch):
     with pytest.raises(rl.UnknownNameError, match="did you mean 'numba'"):
         rl.measure.chain(4, 1000, "nunba")
-    monkeypatch.setattr(engines, "installed", lambda library: library != "numba")
-    assert "numba" not in engines.available() and "numpy in place" in engines.available()
+    monkeypatch.setattr(chain_engines, "installed", lambda library: library != "numba")
+    assert "numba" not in chain_engines.available() and "numpy in place" in chain_engines.available()
     with pytest.raises(MeasureError, match="needs numba: python -m pip install numba. A chain of 3 op.* not recorded"):
         rl.measure.chain(3, 1000, "numba")
 
 
 def test_a_missing_engine_is_replaced_by_what_was_recorded(monkeypatch):
-    monkeypatch.setattr(engines, "installed", lambda library: library != "numba")
+    monkeypatch.setattr(chain_engines, "installed", lambda library: library != "numba")
     with pytest.warns(MeasureWarning, match="needs numba: .* install numba. What you get instead is rec") as w:
         chain = rl.measure.chain(8, 1 << 24, "numba")
     assert w[0].filename == __file__  # the learner's line, not ours
@@ -75,7 +75,7 @@ def test_a_missing_engine_is_replaced_by_what_was_recorded(monkeypatch):
 def test_the_naive_roofline_is_bytes_over_dram_bandwidth():
     assert chain_bytes(8, SMALL, "numpy ping-pong") == 8 * 2 * 4 * SMALL
     assert chain_bytes(8, SMALL, "numba") == 2 * 4 * SMALL
-    for name in engines.ENGINES:
+    for name in chain_engines.ENGINES:
         assert chain_seconds(M, 8, SMALL, name, ()) == near(chain_bytes(8, SMALL, name) / 10e9)
 
 
@@ -168,9 +168,9 @@ def pretend_engines(monkeypatch):
 
         return of
 
-    fakes = {name: dataclasses.replace(e, prepare=prepare(e)) for name, e in engines.ENGINES.items()}
-    monkeypatch.setattr(timed, "engine", fakes.__getitem__)
-    monkeypatch.setattr(timed, "why_not", lambda name: "")
+    fakes = {name: dataclasses.replace(e, prepare=prepare(e)) for name, e in chain_engines.ENGINES.items()}
+    monkeypatch.setattr(timed_chains, "engine", fakes.__getitem__)
+    monkeypatch.setattr(timed_chains, "why_not", lambda name: "")
     return Bench(clock)
 
 
@@ -279,6 +279,16 @@ def test_pictures_of_a_measurement(pretend_engines):
     assert panels[0].lines[0].get_ydata() == pytest.approx([c.predicted_speedup for c in found[:2]])
     bars = measure_plots.terms(found[0].run).axes[0]
     assert [b.get_width() for b in bars.patches] == pytest.approx(list(term_by_term(M, 1, SMALL, "numba").values()))
+
+
+def test_a_level_that_one_working_set_alone_found_is_drawn_as_a_bar_too():
+    from roofline_lessons import measure_plots
+
+    machine = rl.measure.recorded()
+    assert machine.measurement.levels[0].bytes == machine.measurement.working_sets[0]  # the case in question
+    bars = [c.get_segments()[0] for c in measure_plots.bandwidths(machine).axes[0].collections]
+    assert [bar[0][1] for bar in bars] == [level.bytes_per_second for level in machine.measurement.levels]
+    assert all(end[0] > 1.5 * start[0] for start, end in bars)
 
 
 # -- imports -----------------------------------------------------------------------------------------------------------

@@ -1,9 +1,11 @@
 """Batches, rounds in turns, the minimum: with a clock of our own."""
 
 import gc
+import importlib.util
 
 import pytest
 
+from roofline_lessons.measure import MeasureError
 from roofline_lessons.measure.protocol import MOST_ROUNDS, Bench, Timing, installed, one_thread, repeated
 from tests.measure.pretend import Clock
 
@@ -25,6 +27,16 @@ def test_the_minimum_counts_and_the_median_says_how_noisy_it_was():
     timing = Bench(clock, rounds=3).time(runs)["a"]
     assert timing == Timing(1.5, 2.0, 3)
     assert timing.noise == pytest.approx(4 / 3)
+
+
+def test_noise_of_a_time_too_short_for_the_clock():
+    """A profiler's clock of whole microseconds says 0."""
+    assert Timing(0.0, 0.0, 3).noise == 1 and Timing(0.0, 1e-6, 3).noise == float("inf")
+
+
+def test_a_clock_that_stands_still_is_told():
+    with pytest.raises(MeasureError, match="repeats take hardly any time: the clock stands still, or what is timed"):
+        Bench(Clock(), batch_seconds=1e-6).time({"nothing": lambda repeats: None})
 
 
 def test_variants_take_turns():
@@ -96,3 +108,26 @@ def test_repeated_and_one_thread():
     with one_thread() as on_one:
         assert on_one is installed("threadpoolctl")
     assert not installed("no_such_library")
+
+
+def test_a_folder_is_no_library(tmp_path, monkeypatch):
+    """A learner's folder named after a library looks like a package without code to Python."""
+    (tmp_path / "torchlike").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert importlib.util.find_spec("torchlike") is not None and not installed("torchlike")
+
+
+@pytest.mark.parametrize("library", ["numexpr", "threadpoolctl"])
+def test_threads_are_as_they_were_also_after_an_error(library):
+    module = pytest.importorskip(library)
+
+    def threads():
+        if library == "numexpr":
+            return module.get_num_threads()
+        return [pool["num_threads"] for pool in module.threadpool_info() if pool["user_api"] == "blas"]
+
+    before = threads()
+    with pytest.raises(RuntimeError, match="stop"), one_thread():
+        assert threads() in (1, [1] * len(before) if isinstance(before, list) else 1)
+        raise RuntimeError("stop")
+    assert threads() == before

@@ -17,8 +17,8 @@ from ..fusion import Plan
 from ..graph import Operator
 from ..measure import Machine
 from ..text import si
-from .costs import Costs
 from .merges import Merge
+from .operator_costs import Costs
 
 #: The terms in the order in which they are best switched on, and what each says.
 TERMS: Mapping[str, str] = MappingProxyType(

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from ..measure import Machine
 from ..measure import recorded as recorded_machine
 from ..text import si
+from .block_results import Result
 from .blocks import block
-from .recordings import recorded, recorded_costs
-from .result import Result
-from .results import costs, results
-from .savings import TERMS, Saving, predict_saving, signed
-from .ways import WAYS, Way
+from .catalogue import WAYS, Way
+from .here_or_recorded import costs, results
+from .predicted_savings import TERMS, Saving, predict_saving, signed
+from .recorded_engines import recorded, recorded_costs
 
 #: A speed-up this near to its bracket is as good as in it: what `references/engines.md` found for every block.
 WITHIN = 0.10
@@ -92,7 +92,8 @@ def savings(name: str, machine: Machine, again: bool = False) -> list[Saved]:
     again : bool
         Run the engines once more.
     """
-    return [saved for way in WAYS if (saved := saved_by(results(name, again)[WAYS[way].engine], way, machine))]
+    found = results(name, again)  # once: both ways of an engine speak of the same run
+    return [saved for way, how in WAYS.items() if (saved := saved_by(found[how.engine], way, machine))]
 
 
 def recorded_savings(name: str) -> list[Saved]:

@@ -1,14 +1,17 @@
-"""The numbers that engines compute with: the same ones for every engine, so that their outputs can be compared."""
+"""Weights and inputs that engines compute with: the same ones for every engine, so that outputs can be compared."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from ..errors import unknown_name
 from ..graph import Graph, Tensor
+from .errors import EngineError
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -42,6 +45,34 @@ def inputs_of(graph: Graph, seed: int = 0) -> Arrays:
         t.name: np.zeros(t.shape, np.int32) if t.bits else rng.standard_normal(t.shape, np.float32)
         for t in graph.inputs
     }
+
+
+def given_inputs(graph: Graph, inputs: Mapping[str, ArrayLike] | None, seed: int = 0) -> Arrays:
+    """Every input of a graph by name: those that are given, and random numbers for the rest.
+
+    Raises
+    ------
+    UnknownNameError
+        The graph has no input of this name.
+    EngineError
+        An array of another shape.
+    """
+    return replaced(graph.name, inputs_of(graph, seed), inputs)
+
+
+def replaced(model: str, arrays: Arrays, inputs: Mapping[str, ArrayLike] | None, any_shape: bool = False) -> Arrays:
+    """Arrays with those in their place that are given, as the same kind of numbers.
+
+    A wrong name is told here: an engine may not miss it, and compute with what is there instead.
+    """
+    found = dict(arrays)
+    for name, array in (inputs or {}).items():
+        if name not in found:
+            raise unknown_name(f"input of {model}", name, found)
+        if np.shape(array) != found[name].shape and not any_shape:
+            raise EngineError(f"{model}: the input {name!r} is {found[name].shape}, not {np.shape(array)}.")
+        found[name] = np.asarray(array, found[name].dtype)
+    return found
 
 
 def _weight(t: Tensor, rng: np.random.Generator) -> NDArray[Any]:

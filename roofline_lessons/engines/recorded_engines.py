@@ -7,15 +7,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..errors import unknown_name
 from ..measure import Bench, Place, Timing
 from ..measure.machine import here
+from .block_results import Result, best_of
 from .blocks import BLOCKS, block
-from .costs import Costs
+from .catalogue import RULES, WAYS, load
 from .errors import EngineError
 from .merges import Merge
 from .node_times import NodeTime, Profile
-from .result import NAMES, Result
-from .ways import WAYS
+from .operator_costs import Costs
 
 #: What was recorded on one machine, with where and when (benchmarks/record_engines.py writes it).
 RECORDED = Path(__file__).parents[1] / "data" / "recorded_engines.json"
@@ -34,7 +35,15 @@ def recorded(engine: str, name: str, note: str = "") -> Result:
     engine, name : str
     note : str
         Why it is not this machine's.
+
+    Raises
+    ------
+    UnknownNameError
+        No such engine or block.
     """
+    for what, given, known in (("engine", engine, RULES), ("block", name, BLOCKS)):
+        if given not in known:
+            raise unknown_name(what, given, known)
     (row,) = (row for row in _content()["results"] if (row["engine"], row["block"]) == (engine, name))
     marked = {"recorded": _when_and_where(), "note": _note(note, row["note"])}
     merges = tuple(Merge(tuple(before), tuple(after), rule) for before, after, rule in row["merges"])
@@ -74,6 +83,8 @@ def recorded_costs(way: str) -> Costs:
     way : str
         One of `WAYS`.
     """
+    if way not in WAYS:
+        raise unknown_name("way to run an engine", way, WAYS)
     return Costs(**_content()["costs"][way], recorded=_when_and_where())
 
 
@@ -87,8 +98,7 @@ def _profile(row: dict[str, Any]) -> Profile:
 
 
 def _when_and_where() -> str:
-    place = Place(**_content()["place"])
-    return f"recorded {place.day} on {place.processor}"
+    return Place(**_content()["place"]).recorded
 
 
 def _note(now: str, then: str) -> str:
@@ -106,15 +116,16 @@ def _content() -> dict[str, Any]:
 
 def record(processor: str, bench: Bench | None = None) -> str:
     """Run every engine on every block, and return the file's new content; the machine is called by its processor."""
-    from . import onnxruntime  # these need the engines, and they need this module
-    from .results import best_of, costs_now
+    from .here_or_recorded import costs_now  # it needs this module
 
     content = {
         "place": vars(here()) | {"host": "", "processor": processor},
         "costs": {way: _of_costs(costs_now(way)) for way in WAYS},
-        "results": [_of_result(best_of(engine, name, bench, models=4)) for name in BLOCKS for engine in NAMES],
+        "results": [_of_result(best_of(engine, name, bench, models=4)) for name in BLOCKS for engine in RULES],
         "profiles": [
-            _of_profile(name, p) for name in PROFILED for p in onnxruntime.profiles(block(name), runs=300).values()
+            _of_profile(name, profile)
+            for name in PROFILED
+            for profile in load("onnxruntime").profiles(block(name), runs=300).values()
         ],
     }
     return json.dumps(content, indent=1) + "\n"
@@ -124,14 +135,14 @@ def _of_result(result: Result) -> dict[str, Any]:
     row = dict(vars(result))
     del row["recorded"]
     for times in ("seconds", "spread"):
-        row[times] = {variant: _rounded(value) for variant, value in row[times].items()}
+        row[times] = {variant: rounded(value) for variant, value in row[times].items()}
     row["noise"] = {variant: round(value, 3) for variant, value in row["noise"].items()}
     return row
 
 
 def _of_costs(costs: Costs) -> dict[str, dict[str, float]]:
     parts = {"node_seconds": costs.node_seconds, "element_seconds": costs.element_seconds}
-    return {part: {kind: _rounded(value) for kind, value in found.items()} for part, found in parts.items()}
+    return {part: {kind: rounded(value) for kind, value in found.items()} for part, found in parts.items()}
 
 
 def _of_profile(name: str, profile: Profile) -> dict[str, Any]:
@@ -141,8 +152,9 @@ def _of_profile(name: str, profile: Profile) -> dict[str, Any]:
 
 
 def _of_timing(timing: Timing) -> list[float]:
-    return [_rounded(timing.seconds), _rounded(timing.median), timing.rounds]
+    return [rounded(timing.seconds), rounded(timing.median), timing.rounds]
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
+    """A time as it is recorded: with four digits."""
     return float(f"{value:.{_DIGITS}g}")

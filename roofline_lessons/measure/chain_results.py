@@ -51,6 +51,7 @@ class Run:
 
     @property
     def predicted_seconds(self) -> float:
+        """With all terms of the model."""
         return self.predict()
 
     @property
@@ -70,10 +71,12 @@ class Run:
 
     @property
     def bytes_per_second(self) -> float:
+        """Measured, of the bytes counted."""
         return self.dram_bytes / self.seconds
 
     @property
     def flops(self) -> int:
+        """FLOP: each operator does one per element."""
         return self.depth * self.elements
 
     @property
@@ -108,6 +111,7 @@ class Chain:
 
     @property
     def predicted_speedup(self) -> float:
+        """The same from the model."""
         return self.unfused.predicted_seconds / self.run.predicted_seconds
 
     def __repr__(self) -> str:

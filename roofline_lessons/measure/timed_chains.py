@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from ..errors import whole
-from .engines import ENGINES, available, engine, engine_named, kinds_of
+from .chain_engines import ENGINES, available, engine, engine_named, kinds_of
+from .chain_results import Chain, Chains, Run
 from .errors import MeasureError, MeasureWarning
 from .machine import in_a_browser, this_machine
 from .measurement import Machine
 from .memory import aligned, check_fits
 from .protocol import Bench, Timing, one_thread, repeated
 from .recording import recorded, recorded_timings
-from .results import Chain, Chains, Run
 
 #: What a chain is compared with: one kernel per operator, without new arrays.
 UNFUSED = "numpy ping-pong"
