@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator
 
 from ..engines import Saved
-from ..engines.savings import signed
+from ..engines.predicted_savings import signed
 from ..graph import Graph
 from ..measure import Machine
 from ..scenes.engine_nodes import LEVELS, MOST_LABELS, PARTS, NodesScene

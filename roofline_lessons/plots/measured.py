@@ -36,10 +36,11 @@ def bandwidths(machine: Machine, kinds: Sequence[str] = ("copy", "in place", "re
     axes = Picture(9, 4.6).add_subplot()
     for kind, color, marker, dashes in zip(kinds, _COLORS, _MARKERS, DASHES):
         axes.plot(m.working_sets, m.bandwidth[kind], dashes, marker=marker, color=color, label=kind)
-    start = m.working_sets[0]
+    half = (m.working_sets[1] / m.working_sets[0]) ** 0.5  # of a step: a level that one size alone found shows, too
+    start = m.working_sets[0] / half
     for level in m.levels:
-        axes.hlines(level.bytes_per_second, start, level.bytes, color=INK, linewidth=5, alpha=0.2)
-        start = level.bytes
+        axes.hlines(level.bytes_per_second, start, level.bytes * half, color=INK, linewidth=5, alpha=0.2)
+        start = level.bytes * half
     axes.set(xscale="log", yscale="log")
     axes.set_xlabel("working set: bytes of all arrays that the loop touches (log scale)")
     axes.set_ylabel("bytes per second (log scale)")
@@ -125,8 +126,9 @@ def terms(run: Run) -> Figure:
     found = term_by_term(run.machine.measurement, run.depth, run.elements, run.engine)
     axes = Picture(9, 3.4).add_subplot()
     bars = axes.barh(list(found), list(found.values()), 0.6, color=_COLORS[0])
-    axes.bar_label(bars, [f" {si(s, 's')}" for s in found.values()])
     axes.axvline(run.seconds, color=_COLORS[1], linewidth=2, linestyle="--", label=f"measured: {si(run.seconds, 's')}")
+    for label in axes.bar_label(bars, [si(s, "s") for s in found.values()], padding=5):
+        label.set(zorder=4, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})  # else the line strikes it out
     axes.invert_yaxis()
     axes.margins(x=0.15)
     _si_axis(axes, "x", "s")

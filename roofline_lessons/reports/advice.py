@@ -113,10 +113,10 @@ def _fewer_bits(p: Precision, now: Precision) -> bool:
 
 
 def _devices(est: Estimate) -> dict[str, Estimate]:
-    """Twice the bandwidth of DRAM, and twice the rate of all arithmetic."""
+    """Twice the bandwidth of the main memory, and twice the rate of all arithmetic."""
     d = est.device
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MemoryLevelWarning)  # DRAM may become faster than a cache; that limits then
+        warnings.simplefilter("ignore", MemoryLevelWarning)  # it may become faster than a cache; that limits then
         faster = {
             "twice the bandwidth": d.with_(bandwidth=2 * d.bandwidth),
             "twice the peak": d.with_(

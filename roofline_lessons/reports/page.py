@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
     from .content import Report
 
-#: What the parts of the energy are called.
+#: What the parts of the energy are called, but for "dram": the device says what its main memory is.
 ENERGY_PARTS = {
     "arithmetic": "arithmetic",
-    "dram": "DRAM",
     "on_chip": "the memory on the chip",
     "static": "static power",
 }
@@ -125,7 +124,8 @@ def _raw(svg: str) -> Any:
 def _energy(r: Report) -> str:
     """What the energy leaves out, in a sentence; "" where it is complete."""
     est = r.as_it_stands
-    missing = ", ".join(ENERGY_PARTS[name] for name in est.joules_missing)
+    parts = ENERGY_PARTS | {"dram": f"{est.device.memory_kind} bytes"}
+    missing = ", ".join(parts[name] for name in est.joules_missing)
     if not missing:
         return ""
     told = "The energy is not known" if est.joules is None else "The energy is not complete"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..cost import attainable, estimate
+from ..engines.here_or_recorded import profiles
 from ..engines.node_times import KernelTime, Profile
-from ..engines.results import profiles
 from ..graph import Graph
 from ..measure import Machine, Point, recorded
 from ..text import number, percent, si
@@ -35,6 +35,9 @@ PARTS = ("multiply-accumulate", "elementwise", "rearranging numbers", "between n
 
 #: Points whose FLOP/s differ by less lie on top of each other; they share a label.
 _TOUCHING = 1.4
+
+#: A label is as wide as the distance between two points whose intensities differ by this factor.
+_WIDTH = 2
 
 
 #: With more kernels than that only the longest are labelled; a label holds so many numbers at most.
@@ -149,7 +152,7 @@ class NodesScene:
                 clusters[-1].append((point, n))
             else:
                 clusters.append([(point, n)])
-        return [(cluster[len(cluster) // 2][0], _numbers([n for _, n in cluster])) for cluster in clusters]
+        return [(_rightmost(cluster), _numbers([n for _, n in cluster])) for cluster in clusters]
 
     def segments(self, level: str) -> list[Segment]:
         """Where the time of a run goes, in the order of the nodes; the last piece is what lies between them."""
@@ -203,9 +206,10 @@ class NodesScene:
         profile, moving = self.profiles[level], self.profiles[level].rearranging
         rows = self.rows(level)
         slowest = max(rows, key=lambda row: row.kernel.seconds)
+        kernels = f"{len(rows)} kernel{'' if len(rows) == 1 else 's'}"
         extra = f", {len(moving)} nodes only rearrange numbers ({si(sum(n.seconds for n in moving), 's', 2)})"
         return (
-            f"{LEVELS[level].capitalize()}: {si(profile.run.seconds, 's')} for {len(rows)} kernels"
+            f"{LEVELS[level].capitalize()}: {si(profile.run.seconds, 's')} for {kernels}"
             f"{extra if moving else ''}; the longest is {slowest.kernel.name} with {si(slowest.kernel.seconds, 's')}, "
             f"{number(slowest.kernel.seconds / slowest.predicted_seconds, 2)} times as long as the model says."
         )
@@ -251,9 +255,15 @@ def _numbers(numbers: Sequence[int]) -> str:
     return " ".join(map(str, sorted(numbers))) if len(numbers) <= _MOST_NUMBERS else f"{len(numbers)} kernels"
 
 
+def _rightmost(cluster: Sequence[tuple[Point, int]]) -> Point:
+    """The point beside which a label covers no other one: of those furthest right, the one in the middle."""
+    right = [point for point, _ in cluster if point.intensity == cluster[-1][0].intensity]
+    return right[len(right) // 2]
+
+
 def _touch(below: Point, above: Point) -> bool:
     return (
-        above.intensity < below.intensity * _TOUCHING
+        above.intensity < below.intensity * _WIDTH
         and above.flops_per_second < below.flops_per_second * _TOUCHING
         and below.flops_per_second < above.flops_per_second * _TOUCHING
     )

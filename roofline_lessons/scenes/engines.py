@@ -9,11 +9,11 @@ from itertools import groupby
 from pathlib import Path
 
 from ..engines import BLOCKS, block, differences
-from ..engines.result import RULES, Result
-from ..engines.results import results
-from ..engines.saved import predict
-from ..engines.savings import Saving, predict_saving, signed
-from ..engines.ways import WAYS
+from ..engines.block_results import Result
+from ..engines.catalogue import RULES, WAYS
+from ..engines.compared_savings import predict
+from ..engines.here_or_recorded import results
+from ..engines.predicted_savings import Saving, predict_saving, signed
 from ..fusion import Plan, fuse, unfused
 from ..measure import Machine, MeasureError, recorded
 from ..measure.machine import FILE
@@ -110,12 +110,20 @@ class EngineScene:
         result = self.results[engine]
         if engine in WAYS:
             return predict(result, engine, self.machine)
-        return predict_saving(result.plan, result.name, self.machine)
+        return predict_saving(result.plan, result.name, self._roofs_of(engine))
+
+    def _roofs_of(self, engine: str) -> Machine:
+        """What is recorded is predicted for the machine on which it was recorded."""
+        return recorded() if self.results[engine].recorded else self.machine
 
     def _source(self) -> str:
-        where = "; ".join(f"{self.results[e].name} {self.results[e].version}: {self.results[e].where}" for e in ORDER)
+        came: dict[str, list[str]] = {}
+        for r in (self.results[engine] for engine in ORDER):
+            came.setdefault(_where(r), []).append(f"{r.name} {r.version}")
+        where = "; ".join(f"{', '.join(names)}: {place}" for place, names in came.items())
+        roofs = " and ".join(dict.fromkeys(self._roofs_of(e).name for e in ORDER))
         notes = dict.fromkeys(r.note for r in (self.results[e] for e in ORDER) if r.note)
-        return f"{where}. Predicted savings: {self.machine.name}. {' · '.join(notes)}"
+        return f"{where}. Predicted savings: {roofs}. {' · '.join(notes)}"
 
     def _table(self) -> str:
         heads = ("engine", "kernels", "our rules say", "by which rule", "as written", "merged", "times as fast",
@@ -131,17 +139,18 @@ class EngineScene:
         agreed = "the same" if not differences(graph, r.merges, RULES[engine]) else f"{len(ours)}, others"
         rules = "; ".join(dict.fromkeys(m.rule for m in r.merges)) or "nothing merged"
         cells = [r.name, f"{len(r.plan)} of {len(graph)}", agreed, rules]
+        predicted = str(self.predicted(engine)) if r.merges else "–"
         before, after, times = r.unfused_seconds, r.fused_seconds, r.times_as_fast
         if before is None or after is None or times is None:
-            return [*cells, *["on a Mac only"] * 2, "–", "–", str(self.predicted(engine))]
-        return [
-            *cells,
-            si(before, "s"),
-            si(after, "s"),
-            number(times, 2),
-            signed(before - after),
-            str(self.predicted(engine)),
-        ]
+            return [*cells, *["on a Mac only"] * 2, "–", "–", predicted]
+        # where nothing was merged the two times differ only by chance
+        gained = [number(times, 2), signed(before - after)] if r.merges else ["–", "–"]
+        return [*cells, si(before, "s"), si(after, "s"), *gained, predicted]
+
+
+def _where(r: Result) -> str:
+    """Where a result comes from; an engine that cannot run here only told what it merges."""
+    return r.where if r.recorded or r.seconds else "asked here, not timed"
 
 
 def _breakable(text: str) -> str:

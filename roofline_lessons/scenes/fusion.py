@@ -22,7 +22,7 @@ from ..fusion.rules import rule_set
 from ..graph import Graph
 from ..precision import precision
 from .controls import BANDWIDTH_FACTORS, RoofControls
-from .fusion_marks import marks
+from .fusion_marks import label_ends, marks
 from .fusion_plans import Choices
 from .fusion_shown import Shown
 from .roofline_marks import Marks
@@ -232,6 +232,7 @@ class FusionScene(RoofControls):
             "clock_steps": CLOCK_STEPS,
             "clock_seconds": CLOCK_SECONDS,
             "roof_labels": [(x_limits[1] / x_limits[0]) ** share * x_limits[0] for share in (0.25, 0.45)],
+            "label_ends": label_ends(x_limits),
             "near": [(x_limits[1] / x_limits[0]) ** 0.07, (y_limits[1] / y_limits[0]) ** 0.04],  # labels in one place
         }
 

@@ -22,6 +22,12 @@ Table = Mapping[str, Any]
 #: Points of the trail from before to now.
 _TRAIL = 12
 
+#: Shares of the width of a small picture: a letter of a label, and what is between a point and its label.
+_LETTER, _BESIDE = 0.0225, 0.045
+
+#: A label of more letters begins where one of so many does: in the left half it would not be near its points.
+_LONGEST = 22
+
 
 def marks(s: Shown) -> Marks:
     """Every mark and text: name -> its traits."""
@@ -109,7 +115,7 @@ def _trail(t: Table, a: tuple[float, float], b: tuple[float, float], ridge: floa
 
 
 def _grouped(t: Table, named: Sequence[tuple[float, float, str]]) -> dict[str, Any]:
-    """One label for points that lie on top of each other: "A D · now"."""
+    """One label for points that lie on top of each other: "A D · now". A long one at the right begins farther left."""
     groups: list[tuple[float, float, list[str]]] = []
     near_x, near_y = t["near"]
     for a, b, name in named:
@@ -119,7 +125,22 @@ def _grouped(t: Table, named: Sequence[tuple[float, float, str]]) -> dict[str, A
                 break
         else:
             groups.append((a, b, [name]))
-    return _xy([g[:2] for g in groups]) | {"text": [_together(g[2]) for g in groups]}
+    texts, ends = [_together(g[2]) for g in groups], t["label_ends"]
+    starts = [min(g[0], ends[min(len(text), len(ends) - 1)]) for g, text in zip(groups, texts)]
+    return {"x": starts, "y": [g[1] for g in groups], "text": texts}
+
+
+def label_ends(x_limits: Sequence[float]) -> list[float]:
+    """Where a label of 0, 1, 2 … letters may begin at the latest, as an intensity: farther right it would be cut off.
+
+    Examples
+    --------
+    >>> ends = label_ends((0.01, 1000))
+    >>> 1000 > ends[0] > ends[1] > ends[-1] > 0.01
+    True
+    """
+    x0, x1 = x_limits
+    return [x1 * (x0 / x1) ** (_BESIDE + _LETTER * n) for n in range(_LONGEST + 1)]
 
 
 def _together(names: Sequence[str]) -> str:

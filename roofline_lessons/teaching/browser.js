@@ -54,9 +54,9 @@ export default {
     };
     const pressed = (event) => {
       if (!event.target.closest(".rl-press")) return;
-      if (control) model.send({state: control.get(model.get("trait"))}); // before the press itself: see browser.py
       clearTimeout(silence);
       silence = setTimeout(() => (el.textContent = NO_ANSWER), SILENCE);
+      if (control) model.send({state: control.get(model.get("trait"))}); // before the press itself: see browser.py
     };
     const answered = () => {
       clearTimeout(silence);

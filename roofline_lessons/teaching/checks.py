@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import Any
 
 import ipywidgets as W
@@ -80,7 +81,7 @@ class Check(W.VBox):
     def _tell(self, text: str) -> None:
         code = text == self.exercise.solution.strip()
         style = "white-space:pre-wrap;font-size:15px;" + ("" if code else "font-family:inherit")
-        self.said.value = f'<pre style="{style}">{html.escape(text)}</pre>'
+        self.said.value = f'<pre style="{style}">{html.escape(text) if code else _with_code(text)}</pre>'
 
     def __repr__(self) -> str:
         return f"{_LOOK[self.outcome][1]}: {self.message}"
@@ -116,8 +117,13 @@ def check(name: str, function: Any) -> Check:
 
 def _verdict_html(verdict: Verdict) -> str:
     sign, words, color = _LOOK[verdict.outcome]
-    said = html.escape(verdict.message).replace("\n", "<br>")
+    said = _with_code(verdict.message).replace("\n", "<br>")
     return (
         f'<div role="status" style="border-left:4px solid {color};padding:4px 12px;font-size:15px">'
         f"<b>{sign} {words}.</b> {said}</div>"
     )
+
+
+def _with_code(text: str) -> str:
+    """A text as HTML, what stands in `backticks` as code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(text))

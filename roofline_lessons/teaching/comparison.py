@@ -50,7 +50,7 @@ class Comparison:
         return (
             f"{self.changed} changed, all else equal: {si(b.seconds, 's')} → {si(a.seconds, 's')} "
             f"({number(self.speedup)} times as fast), "
-            f"{si(b.dram_bytes, 'B')} → {si(a.dram_bytes, 'B')} of DRAM traffic, "
+            f"{si(b.dram_bytes, 'B')} → {si(a.dram_bytes, 'B')} of {a.device.memory_kind} traffic, "
             f"intensity {number(b.intensity)} → {number(a.intensity)} FLOP/B"
         )
 

@@ -12,6 +12,9 @@ from ..text import number
 #: A function that asks the model.
 Answer = Callable[[], float | str]
 
+#: Who says the answer, if nobody else is named: some answers are the clock's, and the model is wrong there.
+MODEL = "the model"
+
 #: A guess within this factor of the answer is right; within `CLOSE` it is close.
 RIGHT, CLOSE = 1.1, 1.5
 
@@ -27,16 +30,18 @@ class Idea:
     why: str
 
 
-def about_number(guess: float, right: float, unit: str, ideas: Sequence[Idea]) -> str:
-    """The guess, the model's number beside it, how far off, and the wrong idea that leads there. HTML."""
-    shown = f"Your guess: <b>{amount(guess, unit)}</b> · the model: <b>{amount(right, unit)}</b>. "
+def about_number(guess: float, right: float, unit: str, ideas: Sequence[Idea], says: str = MODEL) -> str:
+    """The guess, the number of who knows it beside it, how far off, and the wrong idea that leads there. HTML."""
+    shown = f"Your guess: <b>{amount(guess, unit)}</b> · {html.escape(says)}: <b>{amount(right, unit)}</b>. "
     return shown + how_far_off(guess, right) + _tempting(guess, right, ideas)
 
 
-def about_choice(guess: str, right: str, choices: Mapping[str, str]) -> str:
+def about_choice(guess: str, right: str, choices: Mapping[str, str], says: str = MODEL) -> str:
     """The option that was chosen, the right one, and every other one, each with its explanation. HTML."""
     explained = {option: f"<b>{html.escape(option)}</b>: {html.escape(why)}" for option, why in choices.items()}
-    told = f"✗ You chose {explained.pop(guess)}<br>The model says " if guess != right else "✓ Right, "
+    told = "✓ Right, "
+    if guess != right:
+        told = f"✗ You chose {explained.pop(guess)}<br>{html.escape(says.capitalize())} says "
     told += explained.pop(right)
     others = "".join(f"<li>{words}</li>" for words in explained.values())
     return f'{told}<ul style="margin:4px 0">{others}</ul>' if others else told

@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import positive
 from ..text import number
 from .browser import Attributes
-from .feedback import Idea, about_choice, about_number
+from .feedback import MODEL, Idea, about_choice, about_number
 
 #: Steps of the slider per factor of ten.
 _STEPS = 12
@@ -65,8 +65,8 @@ class SliderGuess(W.SelectionSlider):
     def beside(self) -> str:
         return str(self.label)
 
-    def tell(self, right: float | str, ideas: Sequence[Idea]) -> str:
-        return about_number(self.guess, float(right), self.unit, ideas)
+    def tell(self, right: float | str, ideas: Sequence[Idea], says: str = MODEL) -> str:
+        return about_number(self.guess, float(right), self.unit, ideas, says)
 
     def attributes(self, question: str) -> Attributes:
         return {self.focus_css: {"aria-label": question, "aria-disabled": str(self.disabled).lower()}}
@@ -109,9 +109,9 @@ class NumberGuess(W.Text):
     def beside(self) -> str:
         return self.unit
 
-    def tell(self, right: float | str, ideas: Sequence[Idea]) -> str:
+    def tell(self, right: float | str, ideas: Sequence[Idea], says: str = MODEL) -> str:
         assert self.guess is not None  # `missing` comes first
-        return about_number(self.guess, float(right), self.unit, ideas)
+        return about_number(self.guess, float(right), self.unit, ideas, says)
 
     def attributes(self, question: str) -> Attributes:
         return {self.focus_css: {"aria-label": f"{question} In {self.unit}." if self.unit else question}}
@@ -147,11 +147,11 @@ class ChoiceGuess(W.RadioButtons):
     def beside(self) -> str:
         return ""
 
-    def tell(self, right: float | str, ideas: Sequence[Idea]) -> str:
+    def tell(self, right: float | str, ideas: Sequence[Idea], says: str = MODEL) -> str:
         if right not in self.choices:
             raise ValueError(f"the answer {right!r} is none of the choices {', '.join(self.choices)}.")
         assert self.guess is not None  # `missing` comes first
-        return about_choice(self.guess, str(right), self.choices)
+        return about_choice(self.guess, str(right), self.choices, says)
 
     def attributes(self, question: str) -> Attributes:
         return {".widget-radio-box": {"role": "radiogroup", "aria-label": question}}

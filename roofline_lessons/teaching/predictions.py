@@ -13,7 +13,7 @@ from typing import Any
 import ipywidgets as W
 
 from .browser import BrowserHalf, Said
-from .feedback import Answer, Idea
+from .feedback import MODEL, Answer, Idea
 from .guesses import ChoiceGuess, NumberGuess, SliderGuess
 from .record import Progress
 
@@ -39,6 +39,7 @@ class Prediction(W.VBox):
         answer: Answer,
         control: SliderGuess | NumberGuess | ChoiceGuess,
         ideas: Sequence[Idea] = (),
+        says: str = MODEL,
     ) -> None:
         if not callable(answer):
             raise ValueError(
@@ -46,8 +47,8 @@ class Prediction(W.VBox):
                 f"a value typed here ({answer!r}) would not follow the model."
             )
         self.name, self.question, self.answer, self.ideas = name, question, answer, tuple(ideas)
-        self.control = control
-        self.beside = W.HTML(layout=W.Layout(min_width="90px"))
+        self.control, self.says = control, says
+        self.beside = W.HTML(layout=W.Layout(min_width="90px", margin="2px 2px 2px 12px"))  # clear of the handle
         self.control.observe(self._write_beside, "value")
         self._write_beside()
         self.browser = BrowserHalf(control.attributes(question), control, control.synced)
@@ -100,7 +101,7 @@ class Prediction(W.VBox):
 
     def _show(self) -> None:
         try:
-            self.said.value = self.control.tell(self.answer(), self.ideas)
+            self.said.value = self.control.tell(self.answer(), self.ideas, self.says)
         except ValueError as error:
             raise ValueError(f"{self.name}: {error}") from None
         self._lock_controls(True)
@@ -153,6 +154,7 @@ def predict(
     between: tuple[float, float] | None = None,
     unit: str = "",
     ideas: Sequence[Idea] = (),
+    says: str = MODEL,
 ) -> Prediction:
     """Ask for a number before it is shown.
 
@@ -169,6 +171,8 @@ def predict(
     unit : str
     ideas : sequence of Idea
         Wrong ideas with the numbers they lead to.
+    says : str
+        Who knows the answer, e.g. "the clock" where it was measured.
 
     Returns
     -------
@@ -184,10 +188,10 @@ def predict(
         control = NumberGuess(unit) if between is None else SliderGuess(between, unit)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-    return Prediction(name, question, answer, control, ideas)
+    return Prediction(name, question, answer, control, ideas, says)
 
 
-def quiz(name: str, question: str, choices: Mapping[str, str], answer: Answer) -> Prediction:
+def quiz(name: str, question: str, choices: Mapping[str, str], answer: Answer, *, says: str = MODEL) -> Prediction:
     """Ask for one of several options; each has an explanation of its own.
 
     Parameters
@@ -197,6 +201,8 @@ def quiz(name: str, question: str, choices: Mapping[str, str], answer: Answer) -
         Option -> why it is right or wrong.
     answer : callable
         Returns the right option, from the model.
+    says : str
+        Who knows the answer, as for `predict`.
 
     Returns
     -------
@@ -209,4 +215,4 @@ def quiz(name: str, question: str, choices: Mapping[str, str], answer: Answer) -
     """
     if len(choices) < 2 or not all(why.strip() for why in choices.values()):
         raise ValueError(f"{name}: a quiz needs at least two options, each with an explanation.")
-    return Prediction(name, question, answer, ChoiceGuess(choices))
+    return Prediction(name, question, answer, ChoiceGuess(choices), says=says)

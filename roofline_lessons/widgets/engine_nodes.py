@@ -9,7 +9,7 @@ from typing import Any
 
 import ipywidgets as W
 
-from ..engines.recordings import PROFILED
+from ..engines.recorded_engines import PROFILED
 from ..measure import Machine
 from ..plots.engines import nodes
 from ..scenes.engine_nodes import LEVELS, NodesScene
@@ -68,13 +68,15 @@ class NodeExplorer(W.VBox):
             "levels": W.Dropdown(options=compared, value=tuple(levels), description="compare"),
         }
         for control in self.controls.values():
-            control.layout.width = "380px"
+            control.layout.width = "310px"
         self.texts = {name: text_widget("", f"rl-{name}") for name in ("picture", "sentence", "table", "source")}
         self.texts["picture"].add_class("rl-stage")
         self.texts["source"].add_class("rl-wrap")
         self.again_button = W.Button(description="measure again", tooltip="run the engine once more")
         self.reset_button = W.Button(description="↺ reset", tooltip="back to what was shown first")
-        top = W.HBox([*self.controls.values(), self.again_button, self.reset_button])
+        top = W.HBox(
+            [*self.controls.values(), self.again_button, self.reset_button], layout=W.Layout(flex_flow="row wrap")
+        )
         super().__init__([W.HTML(STYLE + _NODES_STYLE), top, *self.texts.values()])
         self.add_class("rl-explorer")
         self.add_class("rl-nodes")

@@ -27,8 +27,12 @@ class Explorer(W.VBox):
 
     def reset(self, *_: Any) -> None:
         """Everything back to how the explorer was made."""
-        self.scene.reset()
-        self._follow()
+        self._following = True  # a clock that runs speaks from another thread: it would bring the old sliders back
+        try:
+            self.scene.reset()
+            self._follow()
+        finally:
+            self._following = False
 
     def close(self) -> None:
         """Take the explorer off the page, its driver with it (which would listen on otherwise)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,11 @@ h1 {{ font-size: 24px; }}
 """
 
 
+def _title(widget: W.DOMWidget) -> str:
+    """The words of the name of its class: "Fuse by hand"."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(widget).__name__).capitalize()
+
+
 def export_html(widget: W.DOMWidget, path: Path | str, title: str | None = None) -> Path:
     """Write a widget as one HTML file. Sliders that a driver moves go on working in it.
 
@@ -59,6 +65,7 @@ def export_html(widget: W.DOMWidget, path: Path | str, title: str | None = None)
     path : path
         The file to write; its folder must exist.
     title : str, optional
+        By default what kind of widget it is, e.g. "Roofline explorer".
 
     Returns
     -------
@@ -84,7 +91,7 @@ def export_html(widget: W.DOMWidget, path: Path | str, title: str | None = None)
     used = {state["model_module"] for state in states.values()}
     halves = dict(_browser_half(module) for module in ("@jupyter-widgets/base", *sorted(used)))  # all need the first
     page = _PAGE.format(
-        title=html.escape(title or "Roofline explorer"),
+        title=html.escape(title or _title(widget)),
         note="Greyed-out controls need a notebook." if any(_is_off(state) for state in states.values()) else "",
         packages=", ".join(f"{package} {metadata.version(package)}" for package in halves),
         page=javascript("page.js"),

@@ -171,7 +171,9 @@ function grouped(t, named) {
     if (near) near[2].push(name);
     else groups.push([a, b, [name]]);
   }
-  return {...xy(groups), text: groups.map(([, , names]) => together(names))};
+  const text = groups.map(([, , names]) => together(names)), ends = t.label_ends;
+  const x = groups.map(([x], i) => Math.min(x, ends[Math.min(text[i].length, ends.length - 1)]));
+  return {x, y: groups.map(([, y]) => y), text};
 }
 
 function together(names) {

@@ -45,6 +45,12 @@ STYLE = """<style>
 .rl-explorer .bqplot .axislabel { font-size: 14px !important; fill: var(--rl-faint) !important; }
 .rl-explorer .bqplot .axis .tick text { font-size: 14px !important; fill: var(--rl-faint) !important; }
 .rl-explorer .bqplot .axis line.grid-line, .rl-explorer .bqplot .axis .tick line { stroke: var(--rl-line); }
+/* the ends of a vertical axis would strike through the numbers beside them */
+.rl-explorer .bqplot .axis path.domain[d^="M-6"] { clip-path: inset(0 -2px 0 5px); }
+/* the arrow of a menu is black in every theme of JupyterLab */
+body[data-jp-theme-light="false"] .rl-explorer select { --jp-widgets-dropdown-arrow: url("data:image/svg+xml,\
+%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 18 18'%3E%3Cpath fill='rgb(224,224,224)' \
+d='M5.2 5.9 9 9.7l3.8-3.8 1.2 1.2-4.9 5-4.9-5z'/%3E%3C/svg%3E"); }
 /* what a slider moves is laid out by itself, not with the rest of the notebook: a third less work per frame */
 .rl-explorer .bqplot, .rl-explorer .widget-html { contain: layout style; }
 /* hangs below <body>, outside the explorer; bqplot makes it orange and see-through in the dark theme */

@@ -15,6 +15,9 @@ _RING = (
     '<circle r="5" fill="none" stroke="currentColor" stroke-width="2"/></svg>'
 )
 
+#: A hollow circle shows its name wherever in it the mouse is, not on the line of the ring alone.
+_HOVER = "<style>.rl-explorer .dot { pointer-events: all; }</style>"
+
 
 def what_was_measured(scene: RooflineScene) -> list[W.Widget]:
     """A legend, and why some points lie above the roof; nothing where nothing was measured."""
@@ -23,7 +26,7 @@ def what_was_measured(scene: RooflineScene) -> list[W.Widget]:
     legend = (
         f'<div class="rl-legend"><b>measured</b><span>{_RING} fastest round, the bar to the median one</span></div>'
     )
-    text = W.HTML(f"{legend}<small>{scene.measured_marks['measured_text']['value']}</small>")
+    text = W.HTML(f"{_HOVER}{legend}<small>{scene.measured_marks['measured_text']['value']}</small>")
     text.add_class("rl-wrap")
     return [text]
 

@@ -277,6 +277,15 @@ def test_a_screen_reader_hears_names_values_and_pictures(open_explorer):
         assert handle.get_attribute("aria-valuetext").startswith(value)
 
 
+def test_a_long_label_at_the_right_is_not_cut_off(open_explorer):
+    page = open_explorer("'VGG-19 start', device='xeon-e5-2699-v3', depth=7")
+    label = page.root.locator("svg.svg-figure text.label", has_text="B D E G · now")
+    label.wait_for()
+    box, (plot, _) = label.bounding_box(), page.root.locator("path.domain").all()
+    inside = plot.bounding_box()
+    assert inside["x"] < box["x"] and box["x"] + box["width"] < inside["x"] + inside["width"]
+
+
 def test_a_move_is_painted_within_a_tenth_of_a_second(open_explorer):
     page = open_explorer()
     assert statistics.median(milliseconds(page.page, page.handle("bandwidth"), FIGURE, presses=15)) < 100

@@ -78,6 +78,8 @@ def test_lesson_05_the_roof_of_this_machine_rises_to_what_was_measured(lab):
     hollow = "es => es.map(e => getComputedStyle(e)).filter(s => s.fill === 'none' && s.strokeWidth === '2px').length"
     lab.screenshot("lesson_05")
     assert explorer.root.locator(".dot").evaluate_all(hollow) == 4
+    explorer.root.locator(".dot").nth(-1).hover(force=True)  # the last one drawn is the program in place
+    lab.page.locator(".bqplot_mark_tooltip", has_text="measured: in place").wait_for(timeout=10_000)
     before = explorer.line()
     explorer.press("bandwidth", "ArrowRight", 8)
     scene.bandwidth_step += 8

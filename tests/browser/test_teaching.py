@@ -230,6 +230,25 @@ def test_a_button_that_python_does_not_hear_says_so(lab):
     lab.screenshot("silence")
 
 
+def test_a_locked_question_that_python_does_not_hear_says_so(lab, ask):
+    """Its control cannot be asked either: what the press would bring along has nowhere to go."""
+    ask(PREDICT, "slider")
+    keys(lab, "ArrowRight", "Tab", "Enter")
+    wait_for_focus(lab, "feedback")
+    lab.shut_down_kernel()
+    lab.wait_for_status("none")
+    lab.page.get_by_role("button", name="guess again").press("Enter")
+    lab.page.get_by_text("Python does not answer").wait_for(timeout=10_000)
+
+
+def test_the_number_beside_a_slider_is_clear_of_its_handle(lab, ask):
+    slider = ask(PREDICT, "slider")
+    keys(lab, "End")
+    lab.page.locator("b", has_text="times").wait_for()
+    handle, number = slider.bounding_box(), lab.page.locator(".rl-teaching b", has_text="times").bounding_box()
+    assert number["x"] - handle["x"] - handle["width"] >= 8
+
+
 def test_hints_and_the_solution_come_when_asked(lab):
     (lab.server.folder / "my.progress.json").unlink(missing_ok=True)
     lab.open(lab.server.write("hints_test.ipynb", IMPORT, CHECK))

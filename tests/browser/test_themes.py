@@ -77,3 +77,20 @@ def test_the_name_of_the_slope_stays_clear_of_the_other_lines(themed):
         roof_at_start = y0 + slope * (box["x"] - x0)
         assert box["y"] > roof_at_start, "it begins below the slanted roof"
         assert box["y"] + box["height"] < bottom
+
+
+def test_the_arrow_of_a_menu_is_seen_in_the_dark_theme(themed):
+    menu = themed(DARK, "rl.RooflineExplorer()").root.locator("select").first
+    arrow, ground = menu.evaluate("e => (s => [s.backgroundImage, s.backgroundColor])(getComputedStyle(e))")
+    assert contrast(re.search(r"fill='(rgb[^']*)'", arrow)[1], ground) > 4.5
+
+
+def test_the_ends_of_a_vertical_axis_strike_through_no_number(lab):
+    """The axis begins and ends at a number. Its line goes out to the left there, and that is cut off."""
+    lab.open(lab.server.write("axis_test.ipynb", "import roofline_lessons as rl\nrl.TilingExplorer()"))
+    lab.run_all()
+    axis = lab.page.locator(".rl-explorer g.axis").nth(1)
+    axis.get_by_text("0", exact=True).wait_for()
+    line = axis.locator("path.domain")
+    assert line.get_attribute("d").startswith("M-6,")
+    assert line.evaluate("e => getComputedStyle(e).clipPath") == "inset(0px -2px 0px 5px)"

@@ -250,6 +250,7 @@ def test_an_exported_page_moves_without_a_kernel_or_a_network(browser, tmp_path)
     page = context.new_page()
     errors = listen_for_errors(page)
     page.goto(rl.export_html(rl.TilingExplorer("WWWW"), tmp_path / "tiling.html").as_uri())
+    assert page.title() == page.locator("h1").inner_text() == "Tiling explorer"
     page.locator(".rl-control-depth .noUi-handle").press("ArrowLeft")
     scene = TilingScene("WWWW")
     scene.depth = 3

@@ -38,6 +38,12 @@ def test_links_lead_somewhere(path):
         assert target.startswith("http") or (NOTEBOOKS / target).exists(), f"{path.name}: {target} does not exist"
 
 
+@pytest.mark.parametrize("path, following", list(zip(LESSONS, LESSONS[1:])), ids=lambda p: p.stem)
+def test_each_lesson_leads_to_the_next(path, following):
+    leads = [line for line in markdown(path).splitlines() if line.startswith("**Next:** [")]
+    assert len(leads) == 1 and f"]({following.name})" in leads[0], f"{path.name} should end with a link to the next"
+
+
 @pytest.mark.parametrize("path", LESSONS, ids=lambda p: p.stem)
 def test_pictures_have_words(path):
     """Every picture stands as <img alt="…">: the text says what it shows to those who cannot see it."""

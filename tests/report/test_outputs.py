@@ -122,6 +122,19 @@ def test_the_page_says_what_the_report_says(made):
         assert c.what in text
 
 
+@pytest.mark.parametrize(
+    "device, word",
+    [("stm32h743", "SRAM"), ("esp32-s3", "PSRAM"), ("coral-edge-tpu", "USB"), ("raspberry-pi-5", "DRAM")],
+)
+def test_the_memory_has_the_name_it_has_on_the_device(device, word):
+    made = rl.report(rl.networks.ds_cnn(), device, "int8")
+    for text in (Page(made.to_html()).text, Page(made._repr_html_()).text):
+        assert f"{word} bytes" in text and (word == "DRAM") == (re.search(r"\bDRAM\b", text) is not None)
+    no_figure = made.device.with_(joules_per_dram_byte=None)
+    text = Page(rl.report(made.graph, no_figure, "int8").to_html()).text
+    assert re.search(rf"there is no figure for [^.]*\b{word} bytes", text)
+
+
 def test_the_picture_is_svg_with_words(made):
     svg = roofline_svg(made)
     root = ElementTree.fromstring(svg)

@@ -250,3 +250,15 @@ def test_outcomes_are_recorded_but_stubs_are_not():
 def test_an_unknown_exercise_is_named():
     with pytest.raises(ValueError, match="unknown exercise '01-kernel-second': did you mean '01-kernel-seconds'"):
         rl.check("01-kernel-second", wrong)
+
+
+def test_code_in_a_hint_looks_like_code_and_the_solution_stays_as_it_is():
+    exercise = EXERCISES["02-attainable"]
+    shown = Check(exercise, judge(exercise, load(exercise.stub)))
+    step = next(i for i, hint in enumerate(exercise.hints) if "`intensity`" in hint)
+    for _ in range(step + 1):
+        hint = shown.hint()
+    shown._tell(hint)
+    assert "<code>intensity</code>" in shown.said.value and "`" not in shown.said.value
+    shown._tell(exercise.solution.strip())
+    assert "<code>" not in shown.said.value

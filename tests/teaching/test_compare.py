@@ -18,6 +18,15 @@ def test_a_fair_comparison():
     assert c.bytes_saved == 0 and repr(c).startswith("bandwidth changed, all else equal: ")
 
 
+def test_the_memory_has_the_name_it_has_on_the_device():
+    def said(device: str) -> str:
+        slow, fast = (rl.estimate(PLAN, rl.device(device).with_(launch_seconds=s), "int8") for s in (2, 1))
+        return repr(rl.compare(slow, fast, changed="launch_seconds"))
+
+    assert "of DRAM traffic" in said("raspberry-pi-5")
+    assert "of SRAM traffic" in said("stm32h743") and "DRAM" not in said("esp32-s3").replace("PSRAM", "")
+
+
 def test_culprits_are_named():
     after = rl.estimate(PLAN, PI.with_(bandwidth=2 * PI.bandwidth), "int8")
     with pytest.raises(ValueError, match=r"not a fair comparison of precision: this differs too: bandwidth \(1.7"):

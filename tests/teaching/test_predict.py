@@ -84,6 +84,18 @@ def test_quiz_explains_every_option():
     assert "✗ You chose <b>a</b>: because a<br>The model says <b>b</b>: because b" in q.feedback
 
 
+def test_an_answer_that_was_measured_is_the_clocks():
+    """A lesson measures where the model is wrong: the model must not be said to have known it."""
+    q = rl.quiz("t-q", "Which?", {"a": "because a", "b": "because b"}, answer=lambda: "b", says="the clock")
+    q.guess = "a"
+    q.lock()
+    assert "The clock says <b>b</b>" in q.feedback and "model" not in q.feedback
+    p = rl.predict("t-p", "How many?", answer=lambda: 8.0, between=(1, 100), unit="times", says="the clock")
+    p.guess = 20
+    p.lock()
+    assert "the clock: <b>8.0 times</b>" in p.feedback and "model" not in p.feedback
+
+
 def test_quiz_says_right_and_explains_the_others():
     q = rl.quiz("t-q", "Which?", {"a": "because a", "b": "because b", "c": "because c"}, answer=lambda: "b")
     q.guess = "b"

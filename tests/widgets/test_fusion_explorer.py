@@ -319,6 +319,24 @@ def test_menus_and_sliders_reach_the_scene_and_a_reset_stops_the_run():
     explorer.close()
 
 
+def test_a_tick_of_the_running_clock_in_the_middle_of_a_reset_does_not_bring_the_old_sliders_back(monkeypatch):
+    """In JupyterLab the clock's messages run on a thread of their own: one came between scene and sliders."""
+    explorer = rl.FusionExplorer(depth=2)
+    c, scene = explorer.controls, explorer.scene
+    c["depth"].value, c["bandwidth"].value, explorer.play.playing = 5, 20, True
+    back = scene.reset
+
+    def reset_while_the_clock_runs():
+        back()
+        c["clock"].value += 1
+
+    monkeypatch.setattr(scene, "reset", reset_while_the_clock_runs)
+    explorer.reset_button.click()
+    assert (scene.depth, scene.bandwidth_factor, scene.tick) == (2, 1, 0)
+    assert (c["depth"].value, c["bandwidth"].value, c["clock"].value) == (2, 24, 0)
+    explorer.close()
+
+
 def test_the_figure_never_has_less_room_than_its_margins():
     """A share of a page that is out of sight is nothing; bqplot then draws rectangles of negative width."""
     figure = rl.FusionExplorer().figure
