@@ -22,11 +22,12 @@ Table = Mapping[str, Any]
 #: Points of the trail from before to now.
 _TRAIL = 12
 
-#: Shares of the width of a small picture: a letter of a label, and what is between a point and its label.
-_LETTER, _BESIDE = 0.0225, 0.045
+#: Shares of the width of a small picture: a letter of a label, and what is between a point and its label. A letter of
+#: DejaVu Sans, the widest font that a bare system falls back to (0.029).
+_LETTER, _BESIDE = 0.0295, 0.045
 
 #: A label of more letters begins where one of so many does: in the left half it would not be near its points.
-_LONGEST = 22
+_LONGEST = 18
 
 
 def marks(s: Shown) -> Marks:
