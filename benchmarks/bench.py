@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
+from machine_load import load  # noqa: E402
 
 import roofline_lessons as rl  # noqa: E402
 from roofline_lessons.scenes import RooflineScene, roofline  # noqa: E402
@@ -230,7 +231,7 @@ def measure(*pages: tuple[str, Page, float | None], rounds: int = 3) -> None:
         row(name, page.times, aim)
         medians = [rl.si(statistics.median(part), "s", 2) for part in zip(*page.parts, strict=True)]
         print("    of which " + ", ".join(f"{name} {part}" for name, part in zip(PARTS, medians, strict=True)))
-    print(f"    (load of this machine: {os.getloadavg()[0]:.1f} processes for {os.cpu_count()} processors)")
+    print(f"    (load {load()})")
 
 
 if __name__ == "__main__":

@@ -12,13 +12,14 @@ savings, and every speed-up.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+
+from machine_load import load  # noqa: E402
 
 from roofline_lessons import measure  # noqa: E402
 from roofline_lessons.engines import BLOCKS, Saved  # noqa: E402
@@ -32,7 +33,7 @@ from roofline_lessons.measure.machine import measure as measure_now  # noqa: E40
 
 def main(of_the_recording: bool) -> None:
     machine = measure.recorded() if of_the_recording else measure_now().device()
-    print(f"{machine.name}, load {_load()}; {' '.join(machine.notes) or 'nothing flagged'}\n")
+    print(f"{machine.name}, load {load()}; {' '.join(machine.notes) or 'nothing flagged'}\n")
     rows = []
     for name in BLOCKS:
         for engine in dict.fromkeys(way.engine for way in WAYS.values()):
@@ -82,10 +83,6 @@ def verdicts(rows: Sequence[Saved]) -> None:
 def _speedup_error(row: Saved, bracket: tuple[float, float]) -> float:
     low, high = bracket
     return max(low / row.times_as_fast - 1, row.times_as_fast / high - 1, 0.0)
-
-
-def _load() -> str:
-    return f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} processors" if hasattr(os, "getloadavg") else "unknown"
 
 
 if __name__ == "__main__":

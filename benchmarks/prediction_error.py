@@ -11,7 +11,6 @@ and Numba chains. The load of the machine is printed beside it.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +19,8 @@ import numpy as np
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+
+from machine_load import load  # noqa: E402
 
 from roofline_lessons import measure  # noqa: E402
 from roofline_lessons.measure.machine import measure as measure_now  # noqa: E402
@@ -35,12 +36,12 @@ def main(quick: bool) -> None:
     machine = measure_now(quick).device()
     m = machine.measurement
     print(f"{m.place.processor}, {m.place.system}, {m.place.versions}")
-    print(f"load {_load()}, noise of the probes {m.worst_noise:.2f}; {' '.join(m.flags) or 'nothing flagged'}")
+    print(f"load {load()}, noise of the probes {m.worst_noise:.2f}; {' '.join(m.flags) or 'nothing flagged'}")
     rng = np.random.default_rng(6)
     sizes = np.exp(rng.uniform(np.log(SMALLEST), np.log(LARGEST), 5 if quick else 16)).astype(int)
     depths = (1, 4, 16) if quick else (1, 2, 4, 8, 16)
     chains = measure.chains(depths, sizes.tolist(), machine=machine, bench=measure.Bench(rounds=3 if quick else 7))
-    print(f"{len(sizes)} sizes × {len(depths)} depths, load {_load()} at the end\n")
+    print(f"{len(sizes)} sizes × {len(depths)} depths, load {load()} at the end\n")
     table(chains)
     worst(chains)
 
@@ -73,10 +74,6 @@ def worst(chains: measure.Chains, count: int = 8) -> None:
     for run in sorted((c.run for c in chains), key=lambda run: -abs(np.log1p(run.error)))[:count]:
         low, high = (seconds / run.seconds - 1 for seconds in run.predicted_band)
         print(f"  {run.error:+5.0%}  band {low:+.0%} to {high:+.0%}, noise {run.timing.noise:.2f}  {run}")
-
-
-def _load() -> str:
-    return f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} processors" if hasattr(os, "getloadavg") else "unknown"
 
 
 if __name__ == "__main__":

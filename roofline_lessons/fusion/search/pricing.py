@@ -86,10 +86,11 @@ class Pricer:
         needed = tile_bytes(table, self.p)
         if needed.min() > self.capacity:
             raise FusionError(does_not_fit(kernel.name, "smallest tiles", needed.min(), self.device))
-        cut = {t.name for t in self.read_by_tiles(table)}
-        fixed = self.bytes_of([t for t in (*kernel.reads, *kernel.writes) if t.tensor.name not in cut])
+        cut = self.read_by_tiles(table)
+        names = {t.name for t in cut}
+        fixed = self.bytes_of([t for t in (*kernel.reads, *kernel.writes) if t.tensor.name not in names])
         on_chip = self.bytes_of(on_chip_transfers(self.graph, kernel))
-        return self.best(table, needed, fixed, on_chip)[0]
+        return self.best(table, cut, needed, fixed, on_chip)[0]
 
     def read_by_tiles(self, table: TileTable) -> list[Tensor]:
         """What comes from outside tile by tile: not a view, whose places are not those of a tile. The tensors that a
@@ -99,10 +100,14 @@ class Pricer:
         return [t for t in table.outside if t.name not in makers or not makers[t.name].is_view]
 
     def best(
-        self, table: TileTable, needed: np.ndarray, fixed_bytes: float, on_chip_bytes: float
+        self,
+        table: TileTable,
+        cut: Sequence[Tensor],
+        needed: np.ndarray,
+        fixed_bytes: float,
+        on_chip_bytes: float,
     ) -> tuple[Tiling, float]:
-        """The fastest tile that fits, and its seconds."""
-        cut = self.read_by_tiles(table)
+        """The fastest tile that fits, and its seconds. `cut` are the tensors that are `read_by_tiles`."""
         seconds = table_seconds(table, cut, self.device, self.p, fixed_bytes, on_chip_bytes)
         seconds = np.where(needed <= self.capacity, seconds, np.inf)
         return best_tiling(table, seconds), float(seconds.min())

@@ -87,9 +87,10 @@ class TiledSlices:
             if needed.min() > capacity:
                 return  # longer ones need more still
             if allowed[start]:
-                tiled = sum(float(tensor_bytes(t, t.elements, p)) for t in self.pricer.read_by_tiles(table))
+                cut = self.pricer.read_by_tiles(table)
+                tiled = sum(float(tensor_bytes(t, t.elements, p)) for t in cut)
                 fixed = self.sums.dram[start] - tiled
-                seconds[start] = self.pricer.best(table, needed, fixed, self.sums.on_chip[start])[1]
+                seconds[start] = self.pricer.best(table, cut, needed, fixed, self.sums.on_chip[start])[1]
 
     def _table(self, end: int) -> TileTable:
         last, tile = self.order[end], self.pricer.tile

@@ -203,10 +203,6 @@ class TileTable:
         last = self._operators[-1].output.name
         return self._peak + sum(self._kept(name) for name in self._tensors if name != last)
 
-    def tensor(self, name: str) -> Tensor:
-        """The tensor of this name."""
-        return self._tensors[name]
-
     def _largest(self, name: str) -> Floats:
         if name not in self._sizes:
             rows, columns = self._spans[name]
